@@ -11,7 +11,8 @@ import (
 // DriftedField is a field of a child that is not what the handler of the children wants, because
 // another field manager has changed or removed it.
 type DriftedField struct {
-	// Path is the field as people write it: "spec.template.spec.containers[name=web].image".
+	// Path is the field as people write it: "spec.template.spec.containers[name=web].image". Items of a
+	// list are named by its keys: "spec.ports[port=53,protocol=UDP]".
 	// A key with a dot or a slash is in brackets: "metadata.labels[example.com/team]". A list
 	// that the API server replaces as a whole is one field.
 	Path string

@@ -1,7 +1,9 @@
 package converge
 
 import (
+	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 )
@@ -51,12 +53,73 @@ func (a accepted) without(value any, at path, kept accepted) (rest any, some boo
 }
 
 func (a accepted) below(value any, at path, kept accepted) (rest any, some bool) {
-	name := at.String()
-	if hash, found := a[name]; found && hash == hashOf(value) {
-		kept[name] = hash
-		return nil, false
+	for name, hash := range a {
+		if at.isNamed(name) && hash == hashOf(value) {
+			kept[name] = hash
+			return nil, false
+		}
 	}
 	return a.without(value, at, kept)
+}
+
+// isNamed reports whether a name, as String has returned it when the keys of lists were known, is that
+// of the path.
+func (p path) isNamed(name string) bool {
+	rest := name
+	for i, e := range p {
+		found := false
+		if e.item != nil {
+			rest, found = e.cutItem(rest)
+		} else {
+			printed := path{e}.String()
+			if i > 0 && !strings.HasPrefix(printed, "[") {
+				printed = "." + printed
+			}
+			rest, found = strings.CutPrefix(rest, printed)
+		}
+		if !found || rest != "" && rest[0] != '.' && rest[0] != '[' {
+			return false
+		}
+	}
+	return rest == ""
+}
+
+// cutItem cuts what selects the item off the beginning of a name. Keys that the item does not have are
+// defaults of the server.
+func (e element) cutItem(name string) (rest string, found bool) {
+	if rest, found = strings.CutPrefix(name, "["+e.itemName()+"]"); found {
+		return rest, true
+	}
+	rest, found = strings.CutPrefix(name, "[")
+	item, _ := e.item.(map[string]any)
+	if !found || len(item) == 0 {
+		return name, false
+	}
+	for known := 0; ; rest = rest[1:] {
+		key, _, isKey := strings.Cut(rest, "=")
+		if !isKey {
+			return name, false
+		}
+		rest = rest[len(key)+1:]
+		if value, has := item[key]; has {
+			text := fmt.Sprint(value)
+			if !strings.HasPrefix(rest, text) {
+				return name, false
+			}
+			rest = rest[len(text):]
+			known++
+		} else {
+			rest = rest[max(0, strings.IndexAny(rest, ",]")):]
+		}
+		switch {
+		case rest == "":
+			return name, false
+		case rest[0] == ']':
+			return rest[1:], known > 0
+		case rest[0] != ',':
+			return name, false
+		}
+	}
 }
 
 // with returns the fields and those of a drift that a resolution accepts.

@@ -79,3 +79,75 @@ func TestDriftNamesTheManagers(t *testing.T) {
 		t.Errorf("got %v, %v", all, complete)
 	}
 }
+
+// What is accepted for an item stays with it when the list has another order or other items, whatever its
+// keys are called.
+func TestAcceptedFieldsStayWithTheirItems(t *testing.T) {
+	tests := map[string]struct {
+		owned, live  string // the set of the operator, and the field of the other manager
+		wanted       string
+		path         string
+		later, apart string // what is wanted later, and what is applied of it
+	}{
+		"a key with another name": {
+			`{"f:list":{"k:{\"asn\":65001}":{"f:asn":{}},"k:{\"asn\":65002}":{"f:asn":{},"f:weight":{}}}}`, `{"list":[{"asn":65001,"weight":9},{"asn":65002,"weight":2}]}`,
+			`{"list":[{"asn":65001,"weight":1},{"asn":65002,"weight":2}]}`, "list[asn=65001].weight",
+			`{"list":[{"asn":65003,"weight":1},{"asn":65002,"weight":1},{"asn":65001,"weight":1}]}`,
+			`{"list":[{"asn":65003,"weight":1},{"asn":65002,"weight":1},{"asn":65001}]}`,
+		},
+		"two keys": {
+			`{"f:list":{"k:{\"port\":53,\"protocol\":\"TCP\"}":{"f:port":{},"f:protocol":{}},"k:{\"port\":53,\"protocol\":\"UDP\"}":{"f:port":{},"f:protocol":{},"f:to":{}}}}`,
+			`{"list":[{"port":53,"protocol":"TCP","to":"x"},{"port":53,"protocol":"UDP","to":"b"}]}`,
+			`{"list":[{"port":53,"protocol":"TCP","to":"a"},{"port":53,"protocol":"UDP","to":"b"}]}`, "list[port=53,protocol=TCP].to",
+			`{"list":[{"port":53,"protocol":"UDP","to":"a"},{"port":53,"protocol":"TCP","to":"a"}]}`,
+			`{"list":[{"port":53,"protocol":"UDP","to":"a"},{"port":53,"protocol":"TCP"}]}`,
+		},
+		"a key beyond floats": {
+			`{"f:list":{"k:{\"id\":9007199254740993}":{"f:id":{}}}}`, `{"list":[{"id":9007199254740992,"a":"z"},{"id":9007199254740993,"a":"x"}]}`,
+			`{"list":[{"id":9007199254740993,"a":"y"}]}`, "list[id=9007199254740993].a",
+			`{"list":[{"id":9007199254740992,"a":"y"},{"id":9007199254740993,"a":"y"}]}`,
+			`{"list":[{"id":9007199254740992,"a":"y"},{"id":9007199254740993}]}`,
+		},
+		"a text that looks like the rest of a path": {
+			`{"f:list":{"k:{\"key\":\"a].b[c=d\"}":{"f:key":{}}}}`, `{"list":[{"key":"a].b[c=d","v":"x"}]}`,
+			`{"list":[{"key":"a].b[c=d","v":"y"}]}`, "list[key=a].b[c=d].v",
+			`{"list":[{"key":"a","v":"y"},{"key":"a].b[c=d","v":"y"}]}`,
+			`{"list":[{"key":"a","v":"y"},{"key":"a].b[c=d"}]}`,
+		},
+		"a key that the server sets": {
+			`{"f:list":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:port":{}}}}`, `{"list":[{"port":80,"protocol":"TCP","to":"x"}]}`,
+			`{"list":[{"port":80,"to":"a"}]}`, "list[port=80].to",
+			`{"list":[{"port":81,"to":"a"},{"port":80,"to":"a"}]}`,
+			`{"list":[{"port":81,"to":"a"},{"port":80}]}`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			u := &unstructured.Unstructured{Object: exactly(t, test.live)}
+			u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "us", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(test.owned)}})
+			drift := driftOf(u, applied{content: exactly(t, test.wanted)}, Owner{}, "us")
+			if len(drift) != 1 || drift[0].Path != test.path {
+				t.Fatalf("got %v, want %s", drift, test.path)
+			}
+			if found, _ := drift[0].Found.Any().(string); found != "x" && drift[0].Found.Any() != int64(9) {
+				t.Errorf("found %v", drift[0].Found.Any())
+			}
+			fields, _ := accepted(nil).with(convergence.AcceptFields(test.path), drift)
+			later := exactly(t, test.later)
+			if kept := fields.leaveOut(later); len(kept) != 1 || hashOf(later) != hashOf(exactly(t, test.apart)) {
+				t.Errorf("kept %v; applied %v, want %s", kept, later, test.apart)
+			}
+		})
+	}
+}
+
+// exactly decodes an object as the API server's answers are: integers stay integers.
+func exactly(t *testing.T, text string) map[string]any {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON([]byte(`{"kind":"A",` + text[1:])); err != nil {
+		t.Fatal(err)
+	}
+	delete(u.Object, "kind")
+	return u.Object
+}

@@ -23,8 +23,14 @@ func driftOf(u *unstructured.Unstructured, a applied, o Owner, manager string) [
 	if entry := entryOf(entries, manager); entry != nil {
 		owned = parseFields(entry.FieldsV1.GetRawBytes())
 	}
+	var all []fieldSet
+	for _, entry := range entries {
+		if entry.FieldsV1 != nil {
+			all = append(all, parseFields(entry.FieldsV1.GetRawBytes()))
+		}
+	}
 	fields := []convergence.DriftedField{}
-	for _, p := range owned.uncovered(content) {
+	for _, p := range owned.uncovered(content, all...) {
 		by, owned := lastOwner(entries, p, manager)
 		field := convergence.DriftedField{Path: owned.String(), Wanted: object.NewValue(owned.wanted(content, whole)), Found: object.NewValue(owned.found(u.Object))}
 		if slices.ContainsFunc(fields, func(other convergence.DriftedField) bool { return other.Path == field.Path }) {

@@ -36,6 +36,7 @@ type element struct {
 	field string
 	item  any // nil for a field
 	index int
+	keys  []string // of the list, if they are known
 }
 
 // find returns the set of what the element leads to.
@@ -119,7 +120,8 @@ func isEqual(a, b any) bool {
 // path leads to a field of an object.
 type path []element
 
-// String returns the path as people write it: "spec.containers[name=web].image".
+// String returns the path as people write it: "spec.containers[name=web].image". Items have the keys of
+// their list, as in managedFields.
 func (p path) String() string {
 	var text strings.Builder
 	for i, e := range p {
@@ -142,6 +144,15 @@ func (e element) itemName() string {
 	if !isMapping {
 		return fmt.Sprint(e.item)
 	}
+	var keys []string
+	for _, key := range e.keys {
+		if value, ok := item[key]; ok { // otherwise, the server has set its default
+			keys = append(keys, fmt.Sprintf("%s=%v", key, value))
+		}
+	}
+	if len(keys) > 0 {
+		return strings.Join(keys, ",")
+	}
 	for _, key := range []string{"name", "key", "type", "mountPath", "port", "containerPort", "uid"} {
 		if value, ok := item[key]; ok {
 			return fmt.Sprintf("%s=%v", key, value)
@@ -150,30 +161,74 @@ func (e element) itemName() string {
 	return fmt.Sprint(e.index)
 }
 
+// withKeys returns the items of a list with the names of the keys that sets have for it. Items that differ
+// only in a key that the server sets are told apart by their names.
+func withKeys(parts []element, sets []fieldSet) []element {
+	keys := keyNames(sets)
+	for _, distinct := range [][]string{keys, append(slices.Clip(keys), "name")} {
+		seen := map[string]bool{}
+		for i := range parts {
+			parts[i].keys = distinct
+			seen[parts[i].itemName()] = true
+		}
+		if len(keys) == 0 || len(seen) == len(parts) {
+			break
+		}
+	}
+	return parts
+}
+
+// keyNames returns the sorted names of the keys of a list, or nil if no set has an item of it.
+func keyNames(sets []fieldSet) []string {
+	for _, set := range sets {
+		for key := range set {
+			text, isItem := strings.CutPrefix(key, "k:")
+			var keys map[string]any
+			if isItem && json.Unmarshal([]byte(text), &keys) == nil {
+				return slices.Sorted(maps.Keys(keys))
+			}
+		}
+	}
+	return nil
+}
+
 // untracked are the fields that no manager owns.
 var untracked = map[string]bool{"apiVersion": true, "kind": true, "metadata.name": true, "metadata.namespace": true}
 
-// uncovered returns the wanted fields that the set does not have.
-func (f fieldSet) uncovered(content map[string]any) []path { return f.uncoveredIn(content, nil) }
+// uncovered returns the wanted fields that the set does not have. All are the sets of all managers, which
+// know the keys of lists.
+func (f fieldSet) uncovered(content map[string]any, all ...fieldSet) []path {
+	return f.uncoveredIn(content, nil, append(all, f))
+}
 
-func (f fieldSet) uncoveredIn(wanted any, at path) []path {
+func (f fieldSet) uncoveredIn(wanted any, at path, all []fieldSet) []path {
 	if f.isWhole() && len(at) > 0 {
 		return nil
 	}
 	var missing []path
-	parts := elements(wanted)
+	parts := withKeys(elements(wanted), all)
 	for i, below := range f.findAll(parts) {
 		e := parts[i]
 		to := append(slices.Clip(at), e)
 		switch {
 		case untracked[to.String()]:
 		case below != nil:
-			missing = append(missing, below.uncoveredIn(e.value(wanted), to)...)
+			missing = append(missing, below.uncoveredIn(e.value(wanted), to, allBelow(all, e))...)
 		default:
 			missing = append(missing, fieldsOf(e.value(wanted), to)...)
 		}
 	}
 	return missing
+}
+
+// allBelow returns what the element leads to in each set that has it.
+func allBelow(sets []fieldSet, e element) (below []fieldSet) {
+	for _, set := range sets {
+		if found, has := set.find(e); has {
+			below = append(below, found)
+		}
+	}
+	return below
 }
 
 // fieldsOf returns the fields of a value. Lists, and their items, are fields as a whole.
@@ -209,7 +264,7 @@ func (p path) found(in any) any {
 			continue
 		}
 		list, _ := in.([]any)
-		i := slices.IndexFunc(list, e.isLike)
+		i := e.mostLike(list)
 		if i < 0 {
 			return nil
 		}
@@ -218,9 +273,26 @@ func (p path) found(in any) any {
 	return in
 }
 
-// isLike reports whether an item of a list has the name of the element.
-func (e element) isLike(item any) bool {
-	return element{item: item, index: -1}.itemName() == e.itemName()
+// mostLike returns the index of the item that has most of the keys of the element, or -1 if none has
+// them. Without known keys, the names of both decide.
+func (e element) mostLike(list []any) int {
+	if len(e.keys) == 0 {
+		return slices.IndexFunc(list, func(item any) bool { return element{item: item, index: -1}.itemName() == e.itemName() })
+	}
+	best, most := -1, 0
+	for i, item := range list {
+		keys := map[string]any{}
+		given, _ := item.(map[string]any)
+		for _, name := range e.keys {
+			if value, has := given[name]; has {
+				keys[name] = value
+			}
+		}
+		if score := e.matches("k", keys); score > most {
+			best, most = i, score
+		}
+	}
+	return best
 }
 
 // elements returns the steps into a value, in order.

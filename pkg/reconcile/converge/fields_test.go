@@ -33,7 +33,7 @@ func TestWantedFieldsThatAreNotOwned(t *testing.T) {
 		"a lost field of an item":      {`{"spec":{"template":{"spec":{"containers":[{"name":"web","tty":true}]}}}}`, []string{"spec.template.spec.containers[name=web].tty"}},
 		"a lost item":                  {`{"spec":{"template":{"spec":{"containers":[{"name":"log"}]}}}}`, []string{"spec.template.spec.containers[name=log]"}},
 		"an item with a defaulted key": {`{"spec":{"template":{"spec":{"containers":[{"name":"web","ports":[{"containerPort":80}]}]}}}}`, nil},
-		"an item with another key":     {`{"spec":{"template":{"spec":{"containers":[{"name":"web","ports":[{"containerPort":80,"protocol":"UDP"}]}]}}}}`, []string{"spec.template.spec.containers[name=web].ports[containerPort=80]"}},
+		"an item with another key":     {`{"spec":{"template":{"spec":{"containers":[{"name":"web","ports":[{"containerPort":80,"protocol":"UDP"}]}]}}}}`, []string{"spec.template.spec.containers[name=web].ports[containerPort=80,protocol=UDP]"}},
 		"items of a set":               {`{"set":["a","b"]}`, []string{"set[b]"}},
 		"an owner reference":           {`{"metadata":{"ownerReferences":[{"uid":"1","name":"x"}]}}`, nil},
 		"an empty mapping":             {`{"spec":{"replicas":{}}}`, nil},
@@ -64,9 +64,9 @@ func TestItemsAreFoundByTheValuesOfTheirKeys(t *testing.T) {
 		"a million":                {`"k:{\"asn\":1000000}":{}`, []any{map[string]any{"asn": int64(1000000)}}, nil},
 		"a million as a float":     {`"k:{\"asn\":1000000}":{}`, []any{map[string]any{"asn": 1e6}}, nil},
 		"beyond floats":            {`"k:{\"id\":9007199254740993}":{}`, []any{map[string]any{"id": int64(9007199254740993)}}, nil},
-		"a neighbor beyond floats": {`"k:{\"id\":9007199254740993}":{}`, []any{map[string]any{"id": int64(9007199254740992)}}, []string{"list[0]"}},
+		"a neighbor beyond floats": {`"k:{\"id\":9007199254740993}":{}`, []any{map[string]any{"id": int64(9007199254740992)}}, []string{"list[id=9007199254740992]"}},
 		"a boolean":                {`"k:{\"on\":true}":{}`, []any{map[string]any{"on": true}}, nil},
-		"not the text of it":       {`"k:{\"on\":true}":{}`, []any{map[string]any{"on": "true"}}, []string{"list[0]"}},
+		"not the text of it":       {`"k:{\"on\":true}":{}`, []any{map[string]any{"on": "true"}}, []string{"list[on=true]"}},
 		"an empty text":            {`"k:{\"name\":\"\"}":{}`, []any{map[string]any{"name": ""}}, nil},
 		"a text beyond ASCII":      {`"k:{\"name\":\"ü<\"}":{}`, []any{map[string]any{"name": "ü<"}}, nil},
 		"a small float in a set":   {`"v:1.5e-7":{}`, []any{1.5e-7}, nil},
@@ -86,7 +86,7 @@ func TestItemsAreFoundByTheValuesOfTheirKeys(t *testing.T) {
 		"one of two with one key": {
 			`"k:{\"port\":53}":{}`,
 			[]any{map[string]any{"port": int64(53), "name": "tcp"}, map[string]any{"port": int64(53), "name": "udp"}},
-			[]string{"list[name=udp]"},
+			[]string{"list[port=53,name=udp]"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
