@@ -67,7 +67,7 @@ func (a accepted) below(value any, at path, kept accepted) (rest any, some bool)
 func (p path) isNamed(name string) bool {
 	rest := name
 	for i, e := range p {
-		found := false
+		var found bool
 		if e.item != nil {
 			rest, found = e.cutItem(rest)
 		} else {

@@ -69,7 +69,7 @@ func TestItemsAreKnownByTheirKeys(t *testing.T) {
 			t.Parallel()
 			b, notes := newBench(t), &told{}
 			kind := b.keyed(test.of)
-			family := func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
+			var family kopf.ChildrenFunc = func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
 				var list, set []any
 				for _, key := range test.keys {
 					if key != nil {
