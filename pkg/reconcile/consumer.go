@@ -56,6 +56,9 @@ func (c consumer) SetUp(ctx context.Context, found discovery.SelectedResource) (
 		return nil, err
 	}
 	r := newResource(watch.NewResource(found, api), handlers)
+	r.unserved = e.Handlers.Where(func(d *handler.Declaration) bool {
+		return d.HoldsDeletion() && slices.Contains(r.Unserved(), d.Selector)
+	})
 	if err := r.checkConditions(ctx, e); err != nil {
 		return nil, err
 	}

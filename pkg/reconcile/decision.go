@@ -40,7 +40,7 @@ func (p *pass) decide(c, now *cycle) write.Decision {
 	case !now.hasFinalizer:
 		d.AddFinalizer = now.mustAddFinalizer()
 	case c.Reason == cause.Delete:
-		d.RemoveFinalizer = c == now || c.hasHandled(now)
+		d.RemoveFinalizer = (c == now || c.hasHandled(now)) && !now.unserved
 	default:
 		d.RemoveFinalizer = !now.needsFinalizer
 	}

@@ -34,8 +34,10 @@ type cycle struct {
 
 	inScope        bool // some handler applies to the object, now or later
 	needsFinalizer bool
-	hasFinalizer   bool
-	deleting       bool
+	// unserved is set if a deletion handler of another version matches, which is not called.
+	unserved     bool
+	hasFinalizer bool
+	deleting     bool
 }
 
 // nothingToDo reports whether there is nothing to handle: no handler applies to the object,
@@ -75,7 +77,8 @@ func (d detector) detect(ctx context.Context, body *object.Body) (*cycle, error)
 		} else {
 			c.requests.Apply(c.record.Progress, requests.Handlers{Declared: d.resource.declared}, c.Reason)
 		}
-		c.needsFinalizer = d.resource.changing.HoldDeletion(&c.Cause) && d.canHoldDeletion(c)
+		c.unserved = d.resource.unserved.HoldDeletion(&c.Cause)
+		c.needsFinalizer = (c.unserved || d.resource.changing.HoldDeletion(&c.Cause)) && d.canHoldDeletion(c)
 	}
 	d.selectBackground(c, body)
 	return c, nil

@@ -224,6 +224,11 @@ func (p *pass) reportHeldDeletion(c *cycle) {
 	if c.Reason != cause.Delete {
 		return
 	}
+	if c.unserved && p.object.reported.First("unserved") {
+		const message = "The deletion is held because a deletion handler of another version of the resource is not called. Declare all handlers for one version."
+		p.report.Log.Info(message)
+		p.report.Event(p.session.Body(), report.Warning, deletionHeld, message)
+	}
 	id := c.record.HeldByFailure()
 	var held map[string]string
 	if id != "" {

@@ -55,6 +55,8 @@ type resource struct {
 	// fields are the fields that handlers name, except indices. They belong to the
 	// essence even if they are in the status, as in Kopf.
 	fields []object.Path
+	// unserved contains the deletion handlers of other versions, which are not called.
+	unserved registry.Handlers
 	// leaving contains the daemons of objects that are no longer watched.
 	leaving groups
 }

@@ -58,13 +58,14 @@ func (e *IncompleteError) Unwrap() []error {
 }
 
 // MultipleVersionsError says that different selectors, or a callback, have selected
-// several versions of one resource. All of them are served.
-type MultipleVersionsError struct{ Versions []SelectedResource }
+// several versions of one resource, of which one is served.
+type MultipleVersionsError struct{ Served SelectedResource }
 
 func (e *MultipleVersionsError) Error() string {
-	return fmt.Sprintf("%s are the same objects in different versions: "+
-		"their handlers share the progress and see each other's changes; select one version",
-		join(e.Versions, func(s SelectedResource) string { return fmt.Sprintf("%s (by %v)", s.Resource, s.Selectors) }))
+	name := func(s SelectedResource) string { return fmt.Sprintf("%s (by %v)", s.Resource, s.Selectors) }
+	return fmt.Sprintf("%s is served, so the handlers of the same objects in other versions are not called: %s; "+
+		"objects with deletion handlers among them are not deleted until then; declare all handlers for one version",
+		name(e.Served), join(e.Served.Unserved, name))
 }
 
 // join lists the items in a message.

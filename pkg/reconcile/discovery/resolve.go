@@ -15,7 +15,7 @@ type Resolution struct {
 	Resources []SelectedResource
 	// Warnings say, for people, what is not served and what to do about it:
 	// *selector.NotFoundError, *selector.AmbiguousError, *UnwatchableError,
-	// *IncompleteError, *MultipleVersionsError. After an IncompleteError, scan again:
+	// *IncompleteError. After an IncompleteError, scan again:
 	// its cause passes without a change of the operator.
 	Warnings []error
 }
@@ -24,6 +24,8 @@ type Resolution struct {
 type SelectedResource struct {
 	selector.Resource
 	Selectors []selector.Selector
+	// Unserved are other versions of it that are not served, with the selectors that find only these.
+	Unserved []SelectedResource
 }
 
 // Resolve finds the resources of all selectors in a snapshot.
@@ -44,7 +46,46 @@ func Resolve(selectors []selector.Selector, in Snapshot) Resolution {
 			result.Resources = append(result.Resources, SelectedResource{Resource: r, Selectors: by})
 		}
 	}
-	result.Warnings = append(result.Warnings, result.multipleVersions()...)
+	return result
+}
+
+// InOneVersion returns the resolution with one version of each resource whose handlers write to its objects:
+// the preferred one, or else the first. Handlers of several versions would share the records and the
+// finalizer, and what is compared with the last handled state can change with a conversion.
+func (r Resolution) InOneVersion(writes func(SelectedResource) bool) Resolution {
+	result := Resolution{Warnings: r.Warnings}
+	for rest := r.Resources; len(rest) > 0; {
+		same := 1 // versions of one resource follow each other
+		for same < len(rest) && rest[same].GVR().GroupResource() == rest[0].GVR().GroupResource() {
+			same++
+		}
+		versions := rest[:same]
+		rest = rest[same:]
+		writing := slices.DeleteFunc(slices.Clone(versions), func(v SelectedResource) bool { return !writes(v) })
+		if len(writing) < 2 {
+			result.Resources = append(result.Resources, versions...)
+			continue
+		}
+		served := max(0, slices.IndexFunc(writing, func(v SelectedResource) bool { return v.Preferred }))
+		keep := writing[served]
+		for _, version := range writing {
+			version.Selectors = slices.DeleteFunc(slices.Clone(version.Selectors), func(sel selector.Selector) bool { return slices.Contains(keep.Selectors, sel) })
+			if len(version.Selectors) > 0 {
+				keep.Unserved = append(keep.Unserved, version)
+			}
+		}
+		for _, version := range versions {
+			switch {
+			case version.GVR() == keep.GVR():
+				result.Resources = append(result.Resources, keep)
+			case !writes(version):
+				result.Resources = append(result.Resources, version)
+			}
+		}
+		if len(keep.Unserved) > 0 {
+			result.Warnings = append(result.Warnings, &MultipleVersionsError{Served: keep})
+		}
+	}
 	return result
 }
 
@@ -84,24 +125,6 @@ func (s Snapshot) explain(sel selector.Selector, err error) error {
 		return &UnwatchableError{Selector: sel, Found: unwatchable}
 	}
 	return err
-}
-
-// multipleVersions returns a warning for each resource that is served in several
-// versions.
-func (r Resolution) multipleVersions() []error {
-	var warnings []error
-	served := r.Resources
-	for len(served) > 0 {
-		same := 1 // versions of one resource follow each other
-		for same < len(served) && served[same].GVR().GroupResource() == served[0].GVR().GroupResource() {
-			same++
-		}
-		if same > 1 {
-			warnings = append(warnings, &MultipleVersionsError{Versions: served[:same]})
-		}
-		served = served[same:]
-	}
-	return warnings
 }
 
 // isWatchable reports whether the objects of a resource can be listed and watched.

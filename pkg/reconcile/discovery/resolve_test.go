@@ -147,13 +147,21 @@ func TestResolveWhileGroupsAreUnavailable(t *testing.T) {
 
 func TestResolveSeveralVersions(t *testing.T) {
 	selectors := []selector.Selector{selector.New("kopfexamples"), selector.New("kopf.dev/v1beta1", "kopfexamples"), selector.New("pods")}
-	got := discovery.Resolve(selectors, cluster())
-	if len(got.Resources) != 3 || len(got.Warnings) != 1 {
+	all := discovery.Resolve(selectors, cluster())
+	if len(all.Resources) != 3 || len(all.Warnings) != 0 {
+		t.Fatalf("got %v, %v", served(all), all.Warnings)
+	}
+	got := all.InOneVersion(func(discovery.SelectedResource) bool { return true })
+	if len(got.Resources) != 2 || len(got.Warnings) != 1 {
 		t.Fatalf("got %v, %v", served(got), got.Warnings)
 	}
-	want := "kopfexamples.v1.kopf.dev (by [kopfexamples]), kopfexamples.v1beta1.kopf.dev (by [kopf.dev/v1beta1/kopfexamples]) are the same objects"
+	want := "kopfexamples.v1.kopf.dev (by [kopfexamples]) is served, so the handlers of the same objects in other versions are not called: kopfexamples.v1beta1.kopf.dev (by [kopf.dev/v1beta1/kopfexamples])"
 	if err := got.Warnings[0]; !strings.Contains(err.Error(), want) {
 		t.Errorf("got the warning %v", err)
+	}
+	observed := all.InOneVersion(func(s discovery.SelectedResource) bool { return s.Version != "v1beta1" })
+	if len(observed.Resources) != 3 || len(observed.Warnings) != 0 {
+		t.Errorf("got %v, %v", served(observed), observed.Warnings)
 	}
 }
 

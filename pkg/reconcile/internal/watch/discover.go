@@ -130,7 +130,7 @@ func (w *Watcher) discover(ctx context.Context) error {
 	if w.Discovered != nil {
 		w.Discovered(present)
 	}
-	resolution := withoutUnpatchable(discovery.Resolve(w.Selectors, present), w.Consumer.NeedsPatch)
+	resolution := withoutUnpatchable(discovery.Resolve(w.Selectors, present), w.Consumer.NeedsPatch).InOneVersion(w.Consumer.NeedsPatch)
 	w.problems.reportWarnings(resolution.Warnings)
 	w.wanted, w.complete = w.tracker.Update(resolution, present)
 	return nil

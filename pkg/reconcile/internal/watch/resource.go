@@ -24,6 +24,7 @@ type Resource struct {
 	FillsIndices bool
 
 	selectors  []selector.Selector // that have found it
+	unserved   []selector.Selector // that have found other versions of it
 	streams    streams             // none if it is no longer watched
 	redefined  atomic.Bool         // a write has shown that Status is no longer true
 	rediscover signal              // nil: it was not discovered
@@ -31,15 +32,30 @@ type Resource struct {
 
 // NewResource returns a resource that is not watched yet.
 func NewResource(found discovery.SelectedResource, api *kube.Client) *Resource {
-	return &Resource{Resource: found.Resource, Name: found.String(), API: api, selectors: found.Selectors}
+	return &Resource{Resource: found.Resource, Name: found.String(), API: api, selectors: found.Selectors, unserved: unservedOf(found)}
 }
+
+// unservedOf returns the selectors of other versions, whose handlers are not called.
+func unservedOf(found discovery.SelectedResource) (selectors []selector.Selector) {
+	for _, version := range found.Unserved {
+		selectors = append(selectors, version.Selectors...)
+	}
+	return selectors
+}
+
+// Unserved returns the selectors of other versions, whose handlers are not called.
+func (r *Resource) Unserved() []selector.Selector { return r.unserved }
 
 // isSame reports whether the resource can stay unchanged: other changes of its definition do
 // not affect its objects and handlers.
 func (r *Resource) isSame(found discovery.SelectedResource) bool {
 	return r.Kind == found.Kind && r.Status == found.Status && r.Namespaced == found.Namespaced &&
-		len(r.selectors) == len(found.Selectors) &&
-		!slices.ContainsFunc(r.selectors, func(sel selector.Selector) bool { return !slices.Contains(found.Selectors, sel) })
+		areSame(r.selectors, found.Selectors) && areSame(r.unserved, unservedOf(found))
+}
+
+// areSame reports whether the selectors are the same, in any order.
+func areSame(a, b []selector.Selector) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(sel selector.Selector) bool { return !slices.Contains(b, sel) })
 }
 
 // HasStatusSubresource reports whether the status is written separately.
