@@ -2,6 +2,7 @@ package reportonce
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -36,6 +37,23 @@ func (s *Set) Replace(prefix string, texts ...string) (fresh []string) {
 		}
 	}
 	return fresh
+}
+
+// Repeat counts how often a text has followed itself under a name: 1 is the first time. Another text begins
+// anew.
+func (s *Set) Repeat(name, text string) (times int) {
+	prefix := name + "\x00"
+	for known := range *s {
+		if rest, has := strings.CutPrefix(known, prefix); has {
+			if count, same := strings.CutSuffix(rest, "\x00"+text); same {
+				times, _ = strconv.Atoi(count)
+			}
+			delete(*s, known)
+		}
+	}
+	times++
+	s.First(prefix + strconv.Itoa(times) + "\x00" + text)
+	return times
 }
 
 // Has reports whether the text is known.

@@ -33,3 +33,18 @@ func TestReplacedTextsAreForgotten(t *testing.T) {
 		t.Error("what has another prefix is forgotten")
 	}
 }
+
+func TestRepetitionsAreCounted(t *testing.T) {
+	var s Set
+	for i, step := range []struct {
+		name, text string
+		want       int
+	}{{"fn", "a", 1}, {"fn", "a", 2}, {"other", "a", 1}, {"fn", "b", 1}, {"fn", "a", 1}, {"fn", "a", 2}, {"other", "a", 2}} {
+		if got := s.Repeat(step.name, step.text); got != step.want {
+			t.Errorf("step %d: got %d", i, got)
+		}
+	}
+	if len(s) != 2 {
+		t.Errorf("%d texts are kept", len(s))
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
@@ -29,10 +30,23 @@ func (r Reporter) Outcome(body *object.Body, id string, o execution.Outcome) {
 	case errors.As(o.Err, &temporary): // the handler asks for it
 		log.Info("The handler will be retried.", "error", o.Err.Error(), "delay", o.Delay.String())
 		r.Event(body, Warning, "HandlerRetrying", fmt.Sprintf("Handler %s will be retried: %s", id, o.Err))
+	case r.isRepetition(id, o.Err):
+		log.V(1).Info("The handler failed again for the same reason, and will be retried.", "delay", o.Delay.String())
 	default:
 		log.Error(o.Err, "The handler failed and will be retried.", append(handler.StackValues(o.Err), "delay", o.Delay.String())...)
 		r.Event(body, Warning, "HandlerRetrying", fmt.Sprintf("Handler %s failed and will be retried: %s", id, o.Err))
 	}
+}
+
+// isRepetition reports whether a handler has failed for the same reason as before, because the API server
+// refuses a child. It does so less and less often, so that the log does not repeat what has to be done.
+func (r Reporter) isRepetition(id string, err error) bool {
+	var refused *convergence.ChildError
+	if r.Object == nil || !errors.As(err, &refused) {
+		return false
+	}
+	times := r.Object.Repeat("refused "+id, err.Error())
+	return times&(times-1) != 0 // not a power of two
 }
 
 // Succeeded reports the success of a handler.

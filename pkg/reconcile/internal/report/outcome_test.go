@@ -10,6 +10,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kopf-go/kopf/pkg/internal/reportonce"
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
@@ -94,5 +96,31 @@ func TestOutcomesAreReported(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The log does not repeat what people have to do at every attempt, but it does not fall silent either.
+func TestRefusalsOfAChildAreRepeatedLessAndLess(t *testing.T) {
+	r, body, w := witnessed()
+	r.Object = &reportonce.Set{}
+	refused := func(id, text string) {
+		r.Outcome(body, id, execution.Outcome{Err: &convergence.ChildError{Err: errors.New(text)}, Delay: time.Second})
+	}
+	for range 16 {
+		refused("fn", "no quota")
+	}
+	if len(w.events) != 5 { // 1, 2, 4, 8, 16
+		t.Errorf("16 refusals: %d events", len(w.events))
+	}
+	refused("fn", "forbidden")
+	refused("other", "no quota")
+	if len(w.events) != 7 {
+		t.Errorf("two new refusals: %q", w.events[5:])
+	}
+	for range 4 {
+		r.Outcome(body, "fn", execution.Outcome{Err: errors.New("no network"), Delay: time.Second})
+	}
+	if len(w.events) != 11 {
+		t.Errorf("errors of functions are not all reported: %q", w.events[7:])
 	}
 }
