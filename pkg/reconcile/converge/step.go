@@ -141,11 +141,15 @@ func (r *run) apply(ctx context.Context, a applied, live *fact, why action) (*fa
 		return r.answered(u), nil
 	case isReplaced(err):
 		return nil, nil
-	case isRefusedByValidation(err) && r.Options.MayRecreate(a.GroupKind):
-		return r.recreate(ctx, a, live, err)
-	default:
+	case !isRefusedByValidation(err):
 		return nil, err
 	}
+	refusal := err
+	result, err := r.unblock(ctx, a, live, why, refusal)
+	if err != nil && isRefusedByValidation(err) && r.Options.MayRecreate(a.GroupKind) {
+		return r.recreate(ctx, a, live, refusal)
+	}
+	return result, err
 }
 
 // reportApplied reports a change of a child, if there was one.

@@ -215,7 +215,7 @@ func TestRecreatedChildMayHaveChangedMeanwhile(t *testing.T) {
 		}
 	}
 	o.value = "c"
-	expect(t, o, "apply one", "delete one", "get one", "apply one", "delete one")
+	expect(t, o, "apply one", "get one", "delete one", "get one", "apply one", "get one", "delete one")
 	if o.objects["one"] != nil {
 		t.Error("the child was not deleted")
 	}
@@ -239,7 +239,7 @@ func TestChildIsRecreatedIfItCannotBeRestored(t *testing.T) {
 		}
 		return apierrors.NewInvalid(u.GroupVersionKind().GroupKind(), u.GetName(), field.ErrorList{field.Invalid(field.NewPath("data"), nil, "field is immutable")})
 	}
-	expect(t, o, "apply one", "delete one")
+	expect(t, o, "apply one", "get one", "delete one")
 }
 
 func TestChildrenAreKnownWithoutTheirLabel(t *testing.T) {

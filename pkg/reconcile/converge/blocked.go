@@ -1,0 +1,342 @@
+package converge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The API server can refuse what is wanted because of fields that others have set next to it:
+// the other member of a union, such as valueFrom next to value, or what is left of an item that is not
+// wanted anymore. Such fields are taken over, so that the next apply removes them, together with the rest
+// of its changes.
+//
+//	refusal → causes → blockers in the live object → take over → apply
+
+// blocker is a part of a child that keeps it from being applied.
+type blocker struct {
+	at    path
+	value any
+	// others are the managers that have set it.
+	others []string
+}
+
+// foreignError is a refusal because of what others have added, and what is not the operator's to decide.
+type foreignError struct {
+	err     error
+	blocker blocker
+}
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("%v; %s belongs to %s: remove it there, or declare the handler with kopf.Recreate", e.err, e.blocker.at, strings.Join(e.blocker.others, ", "))
+}
+
+func (e *foreignError) Unwrap() error { return e.err }
+
+// unblock takes over what keeps a child from being applied, and applies it. Without any, it returns the
+// refusal. It returns nil if the child has changed meanwhile.
+func (r *run) unblock(ctx context.Context, a applied, live *fact, why action, refusal error) (*fact, error) {
+	u, err := r.api.Get(ctx, a.resource, a.Namespace, a.Name)
+	if apierrors.IsNotFound(err) || err == nil && u.GetUID() != live.uid {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, foreign := blockersOf(u, a.content, r.Manager, refusal)
+	switch {
+	case len(found) == 0 && foreign != nil:
+		return nil, &foreignError{refusal, *foreign}
+	case len(found) == 0:
+		return nil, refusal
+	}
+	patch, err := takenOver(u, found, r.Manager)
+	if err != nil {
+		return nil, errors.Join(refusal, err)
+	}
+	if u, err = r.api.Rename(ctx, a.resource, a.Key, patch); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	content := withMetadata(a.content, "resourceVersion", u.GetResourceVersion())
+	switch u, err = r.api.Apply(ctx, a.resource, content); {
+	case isReplaced(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	var names, managers []string
+	for _, b := range found {
+		names = append(names, b.at.String())
+		managers = append(managers, b.others...)
+	}
+	slices.Sort(managers)
+	r.Log.Info("Fields of the child that are not wanted were removed, because the API server accepts what is wanted only without them.",
+		"child", a.Key.String(), "fields", names, "managers", slices.Compact(managers))
+	r.reportApplied(a.Key, u, live, why)
+	return r.answered(u), nil
+}
+
+// step is one part of the path in a refusal: a field, or an index in a list.
+type step struct {
+	field string
+	index int
+}
+
+var steps = regexp.MustCompile(`\[(\d+)\]|\[([^]]*)\]|([^.\[\]]+)`)
+
+// stepsOf parses the path in a refusal: spec.template.spec.containers[0].env[1].valueFrom.
+func stepsOf(text string) (all []step) {
+	for _, found := range steps.FindAllStringSubmatch(text, -1) {
+		if found[1] != "" {
+			index, err := strconv.Atoi(found[1])
+			if err != nil {
+				return nil
+			}
+			all = append(all, step{index: index})
+			continue
+		}
+		all = append(all, step{field: found[2] + found[3]})
+	}
+	return all
+}
+
+// blockersOf returns what keeps a child from being applied, and that is the operator's to remove; and what
+// is not.
+func blockersOf(u *unstructured.Unstructured, content map[string]any, manager string, refusal error) (found []blocker, foreign *blocker) {
+	var answer apierrors.APIStatus
+	if !errors.As(refusal, &answer) || answer.Status().Details == nil {
+		return nil, nil
+	}
+	var ours fieldSet
+	var all []fieldSet
+	for _, entry := range u.GetManagedFields() {
+		if entry.FieldsV1 == nil {
+			continue
+		}
+		set := parseFields(entry.FieldsV1.GetRawBytes())
+		all = append(all, set)
+		if isOurs(entry, manager) {
+			ours = set
+		}
+	}
+	for _, cause := range answer.Status().Details.Causes {
+		b, isOurs := blockerAt(cause, u.Object, content, ours, all)
+		if b == nil {
+			continue
+		}
+		for _, entry := range u.GetManagedFields() {
+			if entry.FieldsV1 != nil && entry.Manager != manager && parseFields(entry.FieldsV1.GetRawBytes()).has(b.at) {
+				b.others = append(b.others, entry.Manager)
+			}
+		}
+		known := slices.ContainsFunc(found, func(other blocker) bool { return other.at.String() == b.at.String() })
+		switch {
+		case known:
+		case isOurs:
+			found = append(found, *b)
+		case len(b.others) > 0:
+			foreign = b
+		}
+	}
+	return found, foreign
+}
+
+func isOurs(entry metav1.ManagedFieldsEntry, manager string) bool {
+	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+}
+
+// blockerAt follows the path of a refusal through the live object, beside what is wanted. The first part that
+// is there, but not wanted, is the blocker. It is the operator's to remove if it is a field beside wanted
+// ones, or an item of which it still has a part.
+func blockerAt(cause metav1.StatusCause, live, wanted any, ours fieldSet, all []fieldSet) (b *blocker, isOurs bool) {
+	var at path
+	way := stepsOf(cause.Field)
+	for n, s := range way {
+		switch inside := live.(type) {
+		case map[string]any:
+			below, exists := inside[s.field]
+			if s.field == "" || !exists {
+				return nil, false
+			}
+			beside, _ := wanted.(map[string]any)
+			e := element{field: s.field}
+			at = append(at, e)
+			next, isWanted := beside[s.field]
+			if !isWanted {
+				return &blocker{at: at, value: below}, len(at) > 1 && at[0].field != "metadata"
+			}
+			live, wanted = below, next
+			ours, _ = ours.find(e)
+			all = allBelow(all, e)
+		case []any:
+			items, list := withKeys(elements(inside), all), listOf(wanted)
+			if s.field != "" || len(items) == 0 || len(items[0].keys) == 0 {
+				return nil, false // the list is one value
+			}
+			if rival := rivalOf(items, list, way[n+1:]); rival != nil && cause.Type == metav1.CauseTypeFieldValueDuplicate {
+				_, has := ours.find(*rival)
+				return &blocker{at: append(at, *rival), value: rival.item}, has
+			}
+			if s.index >= len(items) {
+				return nil, false
+			}
+			e := items[s.index]
+			at = append(at, e)
+			i := e.mostLike(list)
+			below, has := ours.find(e)
+			if i < 0 {
+				return &blocker{at: at, value: e.item}, has
+			}
+			live, wanted, ours = e.item, list[i], below
+			all = allBelow(all, e)
+		default:
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+func listOf(value any) []any {
+	list, _ := value.([]any)
+	return list
+}
+
+// rivalOf returns the item of the live list that is not wanted, and has the same value in a field as one that
+// is. The index in a refusal is that of the merged list, which can be longer than the live one.
+func rivalOf(items []element, wanted []any, field []step) *element {
+	if len(field) != 1 || field[0].field == "" {
+		return nil
+	}
+	for i, e := range items {
+		theirs, _ := e.item.(map[string]any)
+		value, has := theirs[field[0].field]
+		isSame := func(other any) bool {
+			ours, _ := other.(map[string]any)
+			return ours[field[0].field] != nil && isEqual(ours[field[0].field], value)
+		}
+		if has && e.mostLike(wanted) < 0 && slices.ContainsFunc(wanted, isSame) {
+			return &items[i]
+		}
+	}
+	return nil
+}
+
+// has reports whether the set has the path, or a part of it.
+func (f fieldSet) has(p path) bool {
+	_, found := f.owned(p)
+	return found
+}
+
+// takenOver returns the JSON patch that moves parts of an object from all managers to what the operator has
+// applied.
+func takenOver(u *unstructured.Unstructured, parts []blocker, manager string) ([]byte, error) {
+	entries := u.GetManagedFields()
+	for i := range entries {
+		entry := &entries[i]
+		if entry.FieldsV1 == nil {
+			continue
+		}
+		set := parseFields(entry.FieldsV1.GetRawBytes())
+		for _, part := range parts {
+			if isOurs(*entry, manager) {
+				set.add(part.at, everything(part.value))
+			} else {
+				set.remove(part.at)
+			}
+		}
+		text, err := json.Marshal(set)
+		if err != nil {
+			return nil, err
+		}
+		entry.FieldsV1 = metav1.NewFieldsV1(string(text))
+	}
+	return json.Marshal([]any{
+		map[string]any{"op": "replace", "path": "/metadata/managedFields", "value": entries},
+		map[string]any{"op": "replace", "path": "/metadata/resourceVersion", "value": u.GetResourceVersion()},
+	})
+}
+
+// everything returns the set of a value with all below it. Lists are one value.
+func everything(value any) fieldSet {
+	set := fieldSet{}
+	fields, _ := value.(map[string]any)
+	for name, below := range fields {
+		set["f:"+name] = map[string]any(everything(below))
+	}
+	if len(fields) > 0 {
+		set["."] = map[string]any{}
+	}
+	return set
+}
+
+// keyOf returns the key of an element in the set, or the one that it has with these names of keys.
+func (f fieldSet) keyOf(e element) string {
+	if e.item == nil {
+		return "f:" + e.field
+	}
+	for key := range f {
+		text, isItem := strings.CutPrefix(key, "k:")
+		var known any
+		if isItem && json.Unmarshal([]byte(text), &known) == nil && e.matches("k", known) == len(e.keys) {
+			return key
+		}
+	}
+	item, _ := e.item.(map[string]any)
+	keys := map[string]any{}
+	for _, name := range e.keys {
+		if value, has := item[name]; has {
+			keys[name] = value
+		}
+	}
+	text, _ := json.Marshal(keys) //nolint:errchkjson // of JSON
+	return "k:" + string(text)
+}
+
+// add adds a path, with what is below it.
+func (f fieldSet) add(p path, below fieldSet) {
+	for i, e := range p {
+		key := f.keyOf(e)
+		next, exists := f[key].(map[string]any)
+		if !exists {
+			next = map[string]any{}
+			if e.item != nil {
+				next["."] = map[string]any{}
+			}
+			f[key] = next
+		}
+		if i == len(p)-1 {
+			maps.Copy(next, below)
+		}
+		f = next
+	}
+}
+
+// remove removes a path, and what is empty then: an empty set would stand for all below it.
+func (f fieldSet) remove(p path) {
+	if len(p) == 0 {
+		return
+	}
+	key := f.keyOf(p[0])
+	next, exists := f[key].(map[string]any)
+	if exists && len(p) > 1 && len(next) > 0 {
+		fieldSet(next).remove(p[1:])
+		exists = len(next) == 0
+	} else if len(p) > 1 {
+		return // it is owned as a whole, or not at all
+	}
+	if exists {
+		delete(f, key)
+	}
+}
