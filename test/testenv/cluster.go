@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,11 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -154,10 +160,42 @@ func (c *Cluster) prepare(crds []string) error {
 		install.Paths = append(install.Paths, filepath.Join(root, dir))
 	}
 	c.definitions = install.Paths
-	if _, err := envtest.InstallCRDs(c.Config(), install); err != nil {
+	installed, err := envtest.InstallCRDs(c.Config(), install)
+	if err == nil {
+		err = c.awaitStorage(installed)
+	}
+	if err != nil {
 		return fmt.Errorf("installing the definitions in %v: %w", crds, err)
 	}
 	return c.connect()
+}
+
+// awaitStorage waits until the API server accepts watches of the objects of definitions. It refuses them for a
+// while after the definitions are established, and a test that counts requests would count another one.
+func (c *Cluster) awaitStorage(definitions []*apiextensionsv1.CustomResourceDefinition) error {
+	api, err := dynamic.NewForConfig(c.Config())
+	if err != nil {
+		return err
+	}
+	var all errgroup.Group
+	for _, d := range definitions {
+		for _, version := range d.Spec.Versions {
+			if !version.Served {
+				continue
+			}
+			resource := schema.GroupVersionResource{Group: d.Spec.Group, Version: version.Name, Resource: d.Spec.Names.Plural}
+			all.Go(func() error {
+				ctx, cancel := context.WithTimeout(context.Background(), Patience)
+				defer cancel()
+				started, err := api.Resource(resource).Watch(ctx, metav1.ListOptions{}) // it retries while the answer is 429
+				if err == nil {
+					started.Stop()
+				}
+				return err
+			})
+		}
+	}
+	return all.Wait()
 }
 
 // connect creates the client, and makes later ones late if the environment says so.
