@@ -1,0 +1,133 @@
+package converge
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestPathsOfRefusalsAreParsed(t *testing.T) {
+	for text, want := range map[string][]step{
+		"":                        nil,
+		"spec":                    {{field: "spec"}},
+		"spec.ports[10].port":     {{field: "spec"}, {field: "ports"}, {index: 10}, {field: "port"}},
+		"data[a.b/c]":             {{field: "data"}, {field: "a.b/c"}},
+		"metadata.labels[x].y[0]": {{field: "metadata"}, {field: "labels"}, {field: "x"}, {field: "y"}, {index: 0}},
+		"spec[99999999999999999999999999999999999]": nil,
+	} {
+		if got := stepsOf(text); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+// refusedFor is the answer of the API server about fields.
+func refusedFor(kind metav1.CauseType, fields ...string) error {
+	status := metav1.Status{Details: &metav1.StatusDetails{}}
+	for _, field := range fields {
+		status.Details.Causes = append(status.Details.Causes, metav1.StatusCause{Type: kind, Field: field})
+	}
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// others is a live child: what the operator has applied, a default, and what another manager has added.
+const others = `{"metadata":{"resourceVersion":"7","labels":{"a":"b","team":"x"},"managedFields":[
+	{"manager":"kopf","operation":"Apply","fieldsV1":{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:env":{"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{}},"k:{\"name\":\"OLD\"}":{".":{},"f:name":{}}},"f:strategy":{"f:type":{}}}}},
+	{"manager":"kopf","operation":"Update","subresource":"status","fieldsV1":{"f:status":{}}},
+	{"manager":"other","operation":"Update","fieldsV1":{"f:metadata":{"f:labels":{"f:team":{}}},"f:extra":{},"f:spec":{"f:env":{"k:{\"name\":\"A\"}":{"f:valueFrom":{".":{},"f:key":{}}},"k:{\"name\":\"OLD\"}":{"f:value":{}},"k:{\"name\":\"B\"}":{".":{},"f:name":{},"f:value":{}}}}}},
+	{"manager":"empty","operation":"Update"}
+]},"extra":1,"spec":{"env":[{"name":"OLD","value":"0"},{"name":"A","value":"1","valueFrom":{"key":"k"}},{"name":"B","value":"2"}],"args":["x"],"strategy":{"type":"Recreate","rolling":{"max":1}}}}`
+
+func TestBlockersAreFound(t *testing.T) {
+	const wanted = `{"metadata":{"labels":{"a":"b"}},"spec":{"env":[{"name":"A","value":"1"},{"name":"C","value":"2"}],"args":["x"],"strategy":{"type":"Recreate"}}}`
+	for name, test := range map[string]struct {
+		kind    metav1.CauseType
+		fields  []string
+		found   []string
+		others  []string // of the first one
+		foreign string
+	}{
+		"nothing":                            {"", nil, nil, nil, ""},
+		"a field that others have added":     {"", []string{"spec.env[1].valueFrom"}, []string{"spec.env[name=A].valueFrom"}, []string{"other"}, ""},
+		"a field of no manager":              {"", []string{"spec.strategy.rolling.max"}, []string{"spec.strategy.rolling"}, nil, ""},
+		"the same twice":                     {"", []string{"spec.strategy.rolling", "spec.strategy.rolling.max"}, []string{"spec.strategy.rolling"}, nil, ""},
+		"two":                                {"", []string{"spec.env[1].valueFrom", "spec.strategy.rolling"}, []string{"spec.env[name=A].valueFrom", "spec.strategy.rolling"}, []string{"other"}, ""},
+		"what is left of an item":            {"", []string{"spec.env[0].value"}, []string{"spec.env[name=OLD]"}, []string{"other"}, ""},
+		"an item of others":                  {"", []string{"spec.env[2].value"}, nil, nil, "spec.env[name=B]"},
+		"an item of others with equal value": {metav1.CauseTypeFieldValueDuplicate, []string{"spec.env[3].value"}, nil, nil, "spec.env[name=B]"},
+		"another cause for an item":          {metav1.CauseTypeFieldValueInvalid, []string{"spec.env[3].value"}, nil, nil, ""},
+		"a label of others":                  {"", []string{"metadata.labels[team]"}, nil, nil, "metadata.labels.team"},
+		"a field of the object itself":       {"", []string{"extra"}, nil, nil, "extra"},
+		"a wanted field":                     {"", []string{"spec.env[1].value", "spec.strategy.type"}, nil, nil, ""},
+		"a list without keys":                {"", []string{"spec.args[0]"}, nil, nil, ""},
+		"what does not exist":                {"", []string{"spec.env[7]", "spec.unknown", "spec.env.x", "spec.strategy[0]", "[0]"}, nil, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &unstructured.Unstructured{Object: decoded(t, others)}
+			found, foreign := blockersOf(u, decoded(t, wanted), "kopf", refusedFor(test.kind, test.fields...))
+			var names []string
+			for _, b := range found {
+				names = append(names, b.at.String())
+			}
+			if !slices.Equal(names, test.found) {
+				t.Errorf("found %v, want %v", names, test.found)
+			}
+			if len(found) > 0 && !slices.Equal(found[0].others, test.others) {
+				t.Errorf("they belong to %v", found[0].others)
+			}
+			switch {
+			case (foreign != nil) != (test.foreign != ""):
+				t.Errorf("others have %v", foreign)
+			case foreign != nil && (foreign.at.String() != test.foreign || !slices.Equal(foreign.others, []string{"other"})):
+				t.Errorf("%s belongs to %v", foreign.at, foreign.others)
+			}
+		})
+	}
+	u := &unstructured.Unstructured{Object: decoded(t, others)}
+	for _, err := range []error{errors.New("no answer"), &apierrors.StatusError{}} {
+		if found, foreign := blockersOf(u, nil, "kopf", err); found != nil || foreign != nil {
+			t.Errorf("%v: %v, %v", err, found, foreign)
+		}
+	}
+}
+
+// The next apply removes what belongs only to the operator, and is not wanted.
+func TestBlockersAreTakenOver(t *testing.T) {
+	u := &unstructured.Unstructured{Object: decoded(t, others)}
+	content := decoded(t, `{"spec":{"env":[{"name":"A","value":"1"}],"strategy":{"type":"Recreate"}}}`)
+	found, _ := blockersOf(u, content, "kopf", refusedFor("", "spec.env[1].valueFrom", "spec.env[0].value", "spec.strategy.rolling"))
+	text, err := takenOver(u, found, "kopf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var patch []struct {
+		Op, Path string
+		Value    json.RawMessage
+	}
+	if err := json.Unmarshal(text, &patch); err != nil || len(patch) != 2 || patch[1].Path != "/metadata/resourceVersion" || string(patch[1].Value) != `"7"` {
+		t.Fatalf("%v: the patch is not bound to the version: %s", err, text)
+	}
+	var entries []metav1.ManagedFieldsEntry
+	if err := json.Unmarshal(patch[0].Value, &entries); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		`{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:env":{"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{},"f:valueFrom":{".":{},"f:key":{}}},` +
+			`"k:{\"name\":\"OLD\"}":{".":{},"f:name":{},"f:value":{}}},"f:strategy":{"f:type":{},"f:rolling":{".":{},"f:max":{}}}}}`,
+		`{"f:status":{}}`,
+		`{"f:metadata":{"f:labels":{"f:team":{}}},"f:extra":{},"f:spec":{"f:env":{"k:{\"name\":\"B\"}":{".":{},"f:name":{},"f:value":{}}}}}`,
+	} {
+		if got := string(entries[i].FieldsV1.GetRawBytes()); !reflect.DeepEqual(decoded(t, got), decoded(t, want)) {
+			t.Errorf("%s: got %s, want %s", entries[i].Manager, got, want)
+		}
+	}
+	if entries[3].FieldsV1 != nil {
+		t.Error("a manager without fields has some")
+	}
+}
