@@ -27,6 +27,9 @@ import (
 type blocker struct {
 	at    path
 	value any
+	// ours is set if it is the operator's to remove: a field next to wanted ones, or an item of which it still
+	// has a part.
+	ours bool
 	// others are the managers that have set it.
 	others []string
 }
@@ -121,10 +124,8 @@ func blockersOf(u *unstructured.Unstructured, content map[string]any, manager st
 	}
 	var ours fieldSet
 	var all []fieldSet
-	for _, entry := range u.GetManagedFields() {
-		if entry.FieldsV1 == nil {
-			continue
-		}
+	entries := u.GetManagedFields()
+	for _, entry := range entries {
 		set := parseFields(entry.FieldsV1.GetRawBytes())
 		all = append(all, set)
 		if isOurs(entry, manager) {
@@ -132,19 +133,17 @@ func blockersOf(u *unstructured.Unstructured, content map[string]any, manager st
 		}
 	}
 	for _, cause := range answer.Status().Details.Causes {
-		b, isOurs := blockerAt(cause, u.Object, content, ours, all)
-		if b == nil {
+		b := blockerAt(cause, u.Object, content, ours, all)
+		if b == nil || slices.ContainsFunc(found, func(known blocker) bool { return known.at.String() == b.at.String() }) {
 			continue
 		}
-		for _, entry := range u.GetManagedFields() {
-			if entry.FieldsV1 != nil && entry.Manager != manager && parseFields(entry.FieldsV1.GetRawBytes()).has(b.at) {
+		for i, entry := range entries {
+			if entry.Manager != manager && all[i].has(b.at) {
 				b.others = append(b.others, entry.Manager)
 			}
 		}
-		known := slices.ContainsFunc(found, func(other blocker) bool { return other.at.String() == b.at.String() })
 		switch {
-		case known:
-		case isOurs:
+		case b.ours:
 			found = append(found, *b)
 		case len(b.others) > 0:
 			foreign = b
@@ -158,24 +157,23 @@ func isOurs(entry metav1.ManagedFieldsEntry, manager string) bool {
 }
 
 // blockerAt follows the path of a refusal through the live object, beside what is wanted. The first part that
-// is there, but not wanted, is the blocker. It is the operator's to remove if it is a field beside wanted
-// ones, or an item of which it still has a part.
-func blockerAt(cause metav1.StatusCause, live, wanted any, ours fieldSet, all []fieldSet) (b *blocker, isOurs bool) {
+// is there, but not wanted, is the blocker.
+func blockerAt(cause metav1.StatusCause, live, wanted any, ours fieldSet, all []fieldSet) *blocker {
 	var at path
 	way := stepsOf(cause.Field)
 	for n, s := range way {
 		switch inside := live.(type) {
 		case map[string]any:
 			below, exists := inside[s.field]
-			if s.field == "" || !exists {
-				return nil, false
+			if !exists {
+				return nil
 			}
 			beside, _ := wanted.(map[string]any)
 			e := element{field: s.field}
 			at = append(at, e)
 			next, isWanted := beside[s.field]
 			if !isWanted {
-				return &blocker{at: at, value: below}, len(at) > 1 && at[0].field != "metadata"
+				return &blocker{at: at, value: below, ours: len(at) > 1 && at[0].field != "metadata"}
 			}
 			live, wanted = below, next
 			ours, _ = ours.find(e)
@@ -183,29 +181,34 @@ func blockerAt(cause metav1.StatusCause, live, wanted any, ours fieldSet, all []
 		case []any:
 			items, list := withKeys(elements(inside), all), listOf(wanted)
 			if s.field != "" || len(items) == 0 || len(items[0].keys) == 0 {
-				return nil, false // the list is one value
+				return nil // the list is one value
 			}
-			if rival := rivalOf(items, list, way[n+1:]); rival != nil && cause.Type == metav1.CauseTypeFieldValueDuplicate {
-				_, has := ours.find(*rival)
-				return &blocker{at: append(at, *rival), value: rival.item}, has
+			blocked := func(e element) *blocker {
+				_, has := ours.find(e)
+				return &blocker{at: append(at, e), value: e.item, ours: has}
+			}
+			if cause.Type == metav1.CauseTypeFieldValueDuplicate {
+				if rival := rivalOf(items, list, way[n+1:]); rival != nil {
+					return blocked(*rival)
+				}
 			}
 			if s.index >= len(items) {
-				return nil, false
+				return nil
 			}
 			e := items[s.index]
-			at = append(at, e)
 			i := e.mostLike(list)
-			below, has := ours.find(e)
 			if i < 0 {
-				return &blocker{at: at, value: e.item}, has
+				return blocked(e)
 			}
-			live, wanted, ours = e.item, list[i], below
+			at = append(at, e)
+			live, wanted = e.item, list[i]
+			ours, _ = ours.find(e)
 			all = allBelow(all, e)
 		default:
-			return nil, false
+			return nil
 		}
 	}
-	return nil, false
+	return nil
 }
 
 func listOf(value any) []any {
@@ -216,7 +219,7 @@ func listOf(value any) []any {
 // rivalOf returns the item of the live list that is not wanted, and has the same value in a field as one that
 // is. The index in a refusal is that of the merged list, which can be longer than the live one.
 func rivalOf(items []element, wanted []any, field []step) *element {
-	if len(field) != 1 || field[0].field == "" {
+	if len(field) != 1 {
 		return nil
 	}
 	for i, e := range items {
@@ -224,7 +227,7 @@ func rivalOf(items []element, wanted []any, field []step) *element {
 		value, has := theirs[field[0].field]
 		isSame := func(other any) bool {
 			ours, _ := other.(map[string]any)
-			return ours[field[0].field] != nil && isEqual(ours[field[0].field], value)
+			return isEqual(ours[field[0].field], value)
 		}
 		if has && e.mostLike(wanted) < 0 && slices.ContainsFunc(wanted, isSame) {
 			return &items[i]
@@ -281,23 +284,24 @@ func everything(value any) fieldSet {
 	return set
 }
 
-// keyOf returns the key of an element in the set, or the one that it has with these names of keys.
+// keyOf returns the key of an element in the set, or the one that it would have. The API server prints keys in
+// its own way.
 func (f fieldSet) keyOf(e element) string {
 	if e.item == nil {
 		return "f:" + e.field
-	}
-	for key := range f {
-		text, isItem := strings.CutPrefix(key, "k:")
-		var known any
-		if isItem && json.Unmarshal([]byte(text), &known) == nil && e.matches("k", known) == len(e.keys) {
-			return key
-		}
 	}
 	item, _ := e.item.(map[string]any)
 	keys := map[string]any{}
 	for _, name := range e.keys {
 		if value, has := item[name]; has {
 			keys[name] = value
+		}
+	}
+	for key := range f {
+		text, isItem := strings.CutPrefix(key, "k:")
+		var known any
+		if isItem && json.Unmarshal([]byte(text), &known) == nil && isEqual(known, keys) {
+			return key
 		}
 	}
 	text, _ := json.Marshal(keys) //nolint:errchkjson // of JSON
@@ -325,12 +329,9 @@ func (f fieldSet) add(p path, below fieldSet) {
 
 // remove removes a path, and what is empty then: an empty set would stand for all below it.
 func (f fieldSet) remove(p path) {
-	if len(p) == 0 {
-		return
-	}
 	key := f.keyOf(p[0])
 	next, exists := f[key].(map[string]any)
-	if exists && len(p) > 1 && len(next) > 0 {
+	if len(p) > 1 && len(next) > 0 {
 		fieldSet(next).remove(p[1:])
 		exists = len(next) == 0
 	} else if len(p) > 1 {

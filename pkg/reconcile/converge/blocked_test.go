@@ -37,36 +37,42 @@ func refusedFor(kind metav1.CauseType, fields ...string) error {
 }
 
 // others is a live child: what the operator has applied, a default, and what another manager has added.
-const others = `{"metadata":{"resourceVersion":"7","labels":{"a":"b","team":"x"},"managedFields":[
-	{"manager":"kopf","operation":"Apply","fieldsV1":{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:env":{"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{}},"k:{\"name\":\"OLD\"}":{".":{},"f:name":{}}},"f:strategy":{"f:type":{}}}}},
-	{"manager":"kopf","operation":"Update","subresource":"status","fieldsV1":{"f:status":{}}},
+const others = `{"metadata":{"resourceVersion":"7","labels":{"a":"b","team":"x","free":"y"},"managedFields":[
+	{"manager":"kopf","operation":"Apply","fieldsV1":{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:env":{"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{},"f:ports":{"k:{\"id\":\"q\"}":{"f:id":{}}}},"k:{\"name\":\"OLD\"}":{".":{},"f:name":{}}},"f:strategy":{"f:type":{}}}}},
 	{"manager":"other","operation":"Update","fieldsV1":{"f:metadata":{"f:labels":{"f:team":{}}},"f:extra":{},"f:spec":{"f:env":{"k:{\"name\":\"A\"}":{"f:valueFrom":{".":{},"f:key":{}}},"k:{\"name\":\"OLD\"}":{"f:value":{}},"k:{\"name\":\"B\"}":{".":{},"f:name":{},"f:value":{}}}}}},
-	{"manager":"empty","operation":"Update"}
-]},"extra":1,"spec":{"env":[{"name":"OLD","value":"0"},{"name":"A","value":"1","valueFrom":{"key":"k"}},{"name":"B","value":"2"}],"args":["x"],"strategy":{"type":"Recreate","rolling":{"max":1}}}}`
+	{"manager":"kopf","operation":"Update","fieldsV1":{"f:spec":{"f:old":{}}}},
+	{"manager":"kopf","operation":"Apply","subresource":"status","fieldsV1":{"f:status":{}}},
+	{"manager":"third","operation":"Apply","fieldsV1":{"f:spec":{"f:env":{"k:{\"name\":\"B\"}":{}}}}}
+]},"extra":1,"spec":{"env":[{"name":"OLD","value":"0","slot":9},{"name":"A","value":"1","valueFrom":{"key":"k"},"ports":[{"id":"q"}]},{"name":"B","value":"2"}],"args":["x"],"none":[],"strategy":{"type":"Recreate","rolling":{"max":1}}}}`
 
 func TestBlockersAreFound(t *testing.T) {
-	const wanted = `{"metadata":{"labels":{"a":"b"}},"spec":{"env":[{"name":"A","value":"1"},{"name":"C","value":"2"}],"args":["x"],"strategy":{"type":"Recreate"}}}`
+	const wanted = `{"metadata":{"labels":{"a":"b"}},"spec":{"env":[{"name":"A","value":"1","ports":[{"id":"p"}]},{"name":"C","value":"2"},{"name":"D","slot":9}],"args":["x"],"none":[],"strategy":{"type":"Recreate"}}}`
 	for name, test := range map[string]struct {
 		kind    metav1.CauseType
 		fields  []string
 		found   []string
-		others  []string // of the first one
+		others  []string // to whom the first one, or the foreign one, belongs
 		foreign string
 	}{
-		"nothing":                            {"", nil, nil, nil, ""},
-		"a field that others have added":     {"", []string{"spec.env[1].valueFrom"}, []string{"spec.env[name=A].valueFrom"}, []string{"other"}, ""},
-		"a field of no manager":              {"", []string{"spec.strategy.rolling.max"}, []string{"spec.strategy.rolling"}, nil, ""},
-		"the same twice":                     {"", []string{"spec.strategy.rolling", "spec.strategy.rolling.max"}, []string{"spec.strategy.rolling"}, nil, ""},
-		"two":                                {"", []string{"spec.env[1].valueFrom", "spec.strategy.rolling"}, []string{"spec.env[name=A].valueFrom", "spec.strategy.rolling"}, []string{"other"}, ""},
-		"what is left of an item":            {"", []string{"spec.env[0].value"}, []string{"spec.env[name=OLD]"}, []string{"other"}, ""},
-		"an item of others":                  {"", []string{"spec.env[2].value"}, nil, nil, "spec.env[name=B]"},
-		"an item of others with equal value": {metav1.CauseTypeFieldValueDuplicate, []string{"spec.env[3].value"}, nil, nil, "spec.env[name=B]"},
-		"another cause for an item":          {metav1.CauseTypeFieldValueInvalid, []string{"spec.env[3].value"}, nil, nil, ""},
-		"a label of others":                  {"", []string{"metadata.labels[team]"}, nil, nil, "metadata.labels.team"},
-		"a field of the object itself":       {"", []string{"extra"}, nil, nil, "extra"},
-		"a wanted field":                     {"", []string{"spec.env[1].value", "spec.strategy.type"}, nil, nil, ""},
-		"a list without keys":                {"", []string{"spec.args[0]"}, nil, nil, ""},
-		"what does not exist":                {"", []string{"spec.env[7]", "spec.unknown", "spec.env.x", "spec.strategy[0]", "[0]"}, nil, nil, ""},
+		"nothing":                                {"", nil, nil, nil, ""},
+		"a field that others have added":         {"", []string{"spec.env[1].valueFrom"}, []string{"spec.env[name=A].valueFrom"}, []string{"other"}, ""},
+		"a field of no manager":                  {"", []string{"spec.strategy.rolling.max"}, []string{"spec.strategy.rolling"}, nil, ""},
+		"the same twice":                         {"", []string{"spec.strategy.rolling", "spec.strategy.rolling.max"}, []string{"spec.strategy.rolling"}, nil, ""},
+		"two":                                    {"", []string{"spec.env[1].valueFrom", "spec.strategy.rolling"}, []string{"spec.env[name=A].valueFrom", "spec.strategy.rolling"}, []string{"other"}, ""},
+		"what is left of an item":                {"", []string{"spec.env[0].value"}, []string{"spec.env[name=OLD]"}, []string{"other"}, ""},
+		"an item of others":                      {"", []string{"spec.env[2].value"}, nil, []string{"other", "third"}, "spec.env[name=B]"},
+		"an item of others with equal value":     {metav1.CauseTypeFieldValueDuplicate, []string{"spec.env[3].value"}, nil, []string{"other", "third"}, "spec.env[name=B]"},
+		"another cause for an item":              {metav1.CauseTypeFieldValueInvalid, []string{"spec.env[3].value"}, nil, nil, ""},
+		"an item that is left, with equal value": {metav1.CauseTypeFieldValueDuplicate, []string{"spec.env[4].slot"}, []string{"spec.env[name=OLD]"}, []string{"other"}, ""},
+		"a duplicate of no item":                 {metav1.CauseTypeFieldValueDuplicate, []string{"spec.env[4].key", "spec.env[4]"}, nil, nil, ""},
+		"an item in an item":                     {"", []string{"spec.env[1].ports[0].id"}, []string{"spec.env[name=A].ports[id=q]"}, nil, ""},
+		"a label of no manager":                  {"", []string{"metadata.labels[free]"}, nil, nil, ""},
+		"an empty list":                          {"", []string{"spec.none[0]"}, nil, nil, ""},
+		"a label of others":                      {"", []string{"metadata.labels[team]"}, nil, []string{"other"}, "metadata.labels.team"},
+		"a field of the object itself":           {"", []string{"extra"}, nil, []string{"other"}, "extra"},
+		"a wanted field":                         {"", []string{"spec.env[1].value", "spec.strategy.type"}, nil, nil, ""},
+		"a list without keys":                    {"", []string{"spec.args[0]"}, nil, nil, ""},
+		"what does not exist":                    {"", []string{"spec.env[7]", "spec.unknown", "spec.env.x", "spec.strategy[0]", "[0]"}, nil, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := &unstructured.Unstructured{Object: decoded(t, others)}
@@ -84,7 +90,7 @@ func TestBlockersAreFound(t *testing.T) {
 			switch {
 			case (foreign != nil) != (test.foreign != ""):
 				t.Errorf("others have %v", foreign)
-			case foreign != nil && (foreign.at.String() != test.foreign || !slices.Equal(foreign.others, []string{"other"})):
+			case foreign != nil && (foreign.at.String() != test.foreign || !slices.Equal(foreign.others, test.others)):
 				t.Errorf("%s belongs to %v", foreign.at, foreign.others)
 			}
 		})
@@ -118,16 +124,61 @@ func TestBlockersAreTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []string{
-		`{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:env":{"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{},"f:valueFrom":{".":{},"f:key":{}}},` +
-			`"k:{\"name\":\"OLD\"}":{".":{},"f:name":{},"f:value":{}}},"f:strategy":{"f:type":{},"f:rolling":{".":{},"f:max":{}}}}}`,
-		`{"f:status":{}}`,
+		`{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:env":{"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{},"f:ports":{"k:{\"id\":\"q\"}":{"f:id":{}}},"f:valueFrom":{".":{},"f:key":{}}},` +
+			`"k:{\"name\":\"OLD\"}":{".":{},"f:name":{},"f:value":{},"f:slot":{}}},"f:strategy":{"f:type":{},"f:rolling":{".":{},"f:max":{}}}}}`,
 		`{"f:metadata":{"f:labels":{"f:team":{}}},"f:extra":{},"f:spec":{"f:env":{"k:{\"name\":\"B\"}":{".":{},"f:name":{},"f:value":{}}}}}`,
+		`{"f:spec":{"f:old":{}}}`,
+		`{"f:status":{}}`,
+		`{"f:spec":{"f:env":{"k:{\"name\":\"B\"}":{}}}}`,
 	} {
 		if got := string(entries[i].FieldsV1.GetRawBytes()); !reflect.DeepEqual(decoded(t, got), decoded(t, want)) {
 			t.Errorf("%s: got %s, want %s", entries[i].Manager, got, want)
 		}
 	}
-	if entries[3].FieldsV1 != nil {
-		t.Error("a manager without fields has some")
+}
+
+func TestPartsAreAddedToWhatIsOwned(t *testing.T) {
+	item := element{item: decoded(t, `{"name":"A","protocol":"TCP"}`), keys: []string{"name", "protocol", "zone"}}
+	field := func(name string) element { return element{field: name} }
+	for name, test := range map[string]struct {
+		owned string
+		part  path
+		added string
+		left  string // after the removal
+	}{
+		"a field":               {`{"f:a":{}}`, path{field("b")}, `{"f:a":{},"f:b":{}}`, `{"f:a":{}}`},
+		"a field below another": {`{}`, path{field("a"), field("b")}, `{"f:a":{"f:b":{}}}`, `{}`},
+		"a field of an item that is not owned": {
+			`{}`,
+			path{field("list"), item, field("b")},
+			`{"f:list":{"k:{\"name\":\"A\",\"protocol\":\"TCP\"}":{".":{},"f:b":{}}}}`, `{"f:list":{"k:{\"name\":\"A\",\"protocol\":\"TCP\"}":{".":{}}}}`,
+		},
+		"a field of an owned item, whose keys are ordered in another way": {
+			`{"f:list":{"v:1":{},"k:x":{},"k:{\"protocol\":\"TCP\",\"name\":\"A\"}":{"f:c":{}}}}`,
+			path{field("list"), item, field("b")},
+			`{"f:list":{"v:1":{},"k:x":{},"k:{\"protocol\":\"TCP\",\"name\":\"A\"}":{"f:c":{},"f:b":{}}}}`, `{"f:list":{"v:1":{},"k:x":{},"k:{\"protocol\":\"TCP\",\"name\":\"A\"}":{"f:c":{}}}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := parseFields([]byte(test.owned))
+			set.add(test.part, fieldSet{})
+			if got := map[string]any(set); !reflect.DeepEqual(got, decoded(t, test.added)) {
+				t.Errorf("added: %v", got)
+			}
+			set.remove(test.part)
+			if got := map[string]any(set); !reflect.DeepEqual(got, decoded(t, test.left)) {
+				t.Errorf("left: %v", got)
+			}
+		})
+	}
+}
+
+// What is owned as a whole cannot be owned in part.
+func TestPartsOfAWholeAreNotRemoved(t *testing.T) {
+	for _, p := range []path{{{field: "a"}, {field: "b"}}, {{field: "x"}, {field: "b"}}, {{field: "x"}}} {
+		set := parseFields([]byte(`{"f:a":{}}`))
+		if set.remove(p); len(set) != 1 {
+			t.Errorf("%s: %v is left", p, set)
+		}
 	}
 }
