@@ -276,12 +276,17 @@ func unseen() *object.Body { return nil }
 // reporter returns a reporter for an object. The set limits repeated reports; nil disables
 // one-time reports.
 func (e *Engine) reporter(key object.Key, once *reportonce.Set) report.Reporter {
+	return e.reporterOf(key, unseen, once)
+}
+
+// reporterOf returns a reporter for an object whose last version is known, or nil.
+func (e *Engine) reporterOf(key object.Key, body func() *object.Body, once *reportonce.Set) report.Reporter {
 	var ids map[string]string
 	if r := e.resources.get(key.Resource); r != nil {
 		ids = r.reportedIDs
 	}
 	return report.Reporter{
-		Log: e.objectLogger(key), Poster: e.Poster, Posting: e.Settings.Posting, IDs: ids,
+		Log: e.loggerOf(key, body), Poster: e.Poster, Posting: e.Settings.Posting, IDs: ids,
 		Object: once, Shared: &e.reported,
 	}
 }

@@ -50,8 +50,7 @@ type pass struct {
 func (w *workers) newPass(r *resource, key object.Key) *pass {
 	e := w.engine
 	p := &pass{target: target{engine: e, resource: r, key: key, object: e.objects.of(key)}, workers: w, isOpen: always}
-	p.report = e.reporter(key, &p.object.reported)
-	p.report.Log = e.loggerOf(key, p.lastBody)
+	p.report = e.reporterOf(key, p.lastBody, &p.object.reported)
 	p.firstLook = !p.object.seen
 	p.session = e.writer.Open(&p.object.writes, write.Target{
 		Key: key, API: r.API, StatusSubresource: r.HasStatusSubresource(), Redefined: r.SetStatusSubresource, Rewound: r.Interrupt,
