@@ -15,7 +15,7 @@ func testDaemons(t testing.TB, e *example) {
 	operator.says("The monitor starts.", `"field": "value"`)
 	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(
 		testenv.HaveFinalizer(finalizer), testenv.HavePath("status.prepare.attempts", int64(3))))
-	g.Expect(operator.saidTimes("the data is not there yet")).To(gomega.Equal(2), "%s", operator.output())
+	g.Eventually(operator.saidTimes).WithArguments("the data is not there yet").Should(gomega.Equal(2), operator.output)
 
 	merge(t, object, `{"spec":{"field":"changed"}}`)
 	operator.says(`"field": "changed"`)

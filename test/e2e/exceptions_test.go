@@ -31,8 +31,8 @@ func testExceptions(t testing.TB, e *example) {
 		{"timeoutFn", "handler timeoutFn has timed out after 1s", 1},
 	}
 	for _, o := range outcomes {
-		g.Expect(operator.saidTimes(`"handler": "`+o.handler+`"`, o.outcome)).To(gomega.Equal(o.times),
-			"%s: %s\n%s", o.handler, o.outcome, operator.output())
+		g.Eventually(operator.saidTimes).WithArguments(`"handler": "`+o.handler+`"`, o.outcome).Should(gomega.Equal(o.times),
+			func() string { return o.handler + ": " + o.outcome + "\n" + operator.output() })
 	}
 	g.Eventually(cluster.Events(object)).Should(gomega.ContainElements(
 		"Normal HandlerSucceeded: Handler temporaryFn succeeded.",
