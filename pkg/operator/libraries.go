@@ -9,7 +9,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// client-go logs to the logger of klog, which writes to standard error in a format of its own. The
+// client-go logs to the logger of klog, which writes to standard error in another format. The
 // logger must not change while others log, so it is set when the program starts, and
 // follows that of the operator. A program that sets another one later replaces it.
 func init() { klog.SetLogger(logr.New(librarySink{})) } //nolint:gochecknoinits // see above

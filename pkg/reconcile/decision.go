@@ -149,7 +149,7 @@ func (t *target) isResumed(ended cause.Reason) bool {
 	return !startedByPredecessor || ended == cause.Delete
 }
 
-// needsFinalizerAlone reports whether the finalizer must be added by a write of its own: before any handler is
+// needsFinalizerAlone reports whether the finalizer must be added by a separate write: before any handler is
 // called, and before what can be refused while the finalizer is not.
 func (p *pass) needsFinalizerAlone(c *cycle) bool {
 	calls := len(c.handlers) > 0 || len(p.resource.background) > 0 || len(p.resource.triggered) > 0
