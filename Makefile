@@ -9,6 +9,7 @@ TIMEOUT   ?= 15m
 FUZZTIME  ?= 10s
 SMOKETIME ?= 3s
 DURATION  ?= 1h
+SEEDS     ?= 10000
 LATENCY   ?= 200ms
 PROCS     ?= 4
 BASE      ?=
@@ -92,6 +93,10 @@ test-oldest: ## Run the tests that need a cluster on the oldest Kubernetes that 
 .PHONY: storm
 storm: envtest-assets ## Break operators at random for DURATION, and print the seeds of failures
 	@$(WITH_ASSETS) go test -v -timeout 0 ./test/faults -run TestStorm -storm $(DURATION) $(TESTFLAGS)
+
+.PHONY: virtual-storm
+virtual-storm: ## Break operators at random in virtual time, SEEDS times, or repeat the storm of one SEED
+	@$(if $(SEED),GOMAXPROCS=1 KOPF_TEST_SERVER=memory) go test -v -timeout 0 ./test/faults -run '^TestVirtualStorm$$' $(if $(SEED),-seed $(SEED),-virtual-seeds $(SEEDS)) $(TESTFLAGS)
 
 .PHONY: mutate
 mutate: ## Break the write protocol in every small way, and list what no test notices (ARGS: files, -thorough, -storm)

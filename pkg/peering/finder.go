@@ -46,7 +46,7 @@ func newFinder(config *rest.Config, client *http.Client) (*finder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a client for the peering: %w", err)
 	}
-	return &finder{lists: resourceLists{fetch: discoveryClient.ServerResourcesForGroupVersionWithContext}, dynamic: dynamicClient}, nil
+	return &finder{lists: newResourceLists(discoveryClient.ServerResourcesForGroupVersionWithContext), dynamic: dynamicClient}, nil
 }
 
 // Target names a peering object.

@@ -2,7 +2,6 @@ package peering
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +16,8 @@ const listValidity = time.Second
 type resourceLists struct {
 	fetch func(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 
-	mu    sync.Mutex
+	// turn has an item while a caller fetches a list. The others wait for it only as long as their contexts allow.
+	turn  chan struct{}
 	known map[string]resourceList // by group version
 }
 
@@ -26,10 +26,18 @@ type resourceList struct {
 	at        time.Time
 }
 
+func newResourceLists(fetch func(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)) resourceLists {
+	return resourceLists{fetch: fetch, turn: make(chan struct{}, 1), known: map[string]resourceList{}}
+}
+
 // of returns the resources of a group version, none if the cluster does not have it.
 func (l *resourceLists) of(ctx context.Context, groupVersion string) ([]metav1.APIResource, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	if known, ok := l.known[groupVersion]; ok && time.Since(known.at) < listValidity {
 		return known.resources, nil
 	}
@@ -40,9 +48,6 @@ func (l *resourceLists) of(ctx context.Context, groupVersion string) ([]metav1.A
 		found.resources = list.APIResources
 	case !apierrors.IsNotFound(err):
 		return nil, err
-	}
-	if l.known == nil {
-		l.known = map[string]resourceList{}
 	}
 	l.known[groupVersion] = found
 	return found.resources, nil

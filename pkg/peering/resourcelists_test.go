@@ -28,10 +28,10 @@ func TestResourcesAreListedOnceForAllNamespaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				requests := 0
-				lists := resourceLists{fetch: func(context.Context, string) (*metav1.APIResourceList, error) {
+				lists := newResourceLists(func(context.Context, string) (*metav1.APIResourceList, error) {
 					requests++
 					return &metav1.APIResourceList{APIResources: make([]metav1.APIResource, 1)}, test.failure
-				}}
+				})
 				for range 2 {
 					for range 10 {
 						resources, err := lists.of(t.Context(), "zalando.org/v1")
@@ -47,4 +47,22 @@ func TestResourcesAreListedOnceForAllNamespaces(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A namespace that leaves, and an operator that stops, do not wait for the request of another one.
+func TestAWaitForTheListOfAnotherNamespaceEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lists := newResourceLists(func(ctx context.Context, _ string) (*metav1.APIResourceList, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		go func() { _, _ = lists.of(t.Context(), "zalando.org/v1") }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		if _, err := lists.of(ctx, "zalando.org/v1"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+			t.Errorf("it waited for %s, and got %v", time.Since(began), err)
+		}
+	})
 }

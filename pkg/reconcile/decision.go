@@ -62,6 +62,9 @@ func (c *cycle) hasHandled(now *cycle) bool {
 func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
 	if c.nothingToDo() {
 		again, err := p.leaveAlone(ctx, c)
+		if p.workers.isStopping() {
+			return false, 0, err
+		}
 		return again, c.calls.wake(), err
 	}
 	update := p.update(c)

@@ -20,6 +20,8 @@ type gate struct {
 	expired bool // the next watch fails because its version is too old
 	ending  bool // the next event of a watch is that error
 	streams map[*stream]struct{}
+	// travel is how long an event is on its way; nil if a real network decides.
+	travel func(*http.Request) time.Duration
 }
 
 // pace is the delay between events after the gate was shut.
@@ -110,7 +112,7 @@ func (g *gate) watch(sent *http.Request, next http.RoundTripper) (*http.Response
 	if err != nil || answer.StatusCode != http.StatusOK {
 		return answer, err
 	}
-	s := &stream{gate: g, body: answer.Body, lines: bufio.NewReader(answer.Body), closed: make(chan struct{})}
+	s := &stream{gate: g, request: sent, body: answer.Body, lines: bufio.NewReader(answer.Body), closed: make(chan struct{})}
 	answer.Body = s
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -149,12 +151,13 @@ func (g *gate) pass(done <-chan struct{}) bool {
 
 // stream is the body of a watch, with one event per line.
 type stream struct {
-	gate   *gate
-	body   io.ReadCloser
-	lines  *bufio.Reader
-	rest   []byte
-	once   sync.Once
-	closed chan struct{}
+	gate    *gate
+	request *http.Request
+	body    io.ReadCloser
+	lines   *bufio.Reader
+	rest    []byte
+	once    sync.Once
+	closed  chan struct{}
 }
 
 func (s *stream) Read(into []byte) (int, error) {
@@ -163,7 +166,7 @@ func (s *stream) Read(into []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if !s.gate.pass(s.closed) {
+		if !s.arrives() || !s.gate.pass(s.closed) {
 			return 0, io.ErrClosedPipe
 		}
 		if s.gate.ends() {
@@ -174,6 +177,19 @@ func (s *stream) Read(into []byte) (int, error) {
 	n := copy(into, s.rest)
 	s.rest = s.rest[n:]
 	return n, nil
+}
+
+// arrives waits until an event has arrived. It returns false if the stream is closed before.
+func (s *stream) arrives() bool {
+	if s.gate.travel == nil {
+		return true
+	}
+	select {
+	case <-time.After(s.gate.travel(s.request)):
+		return true
+	case <-s.closed:
+		return false
+	}
 }
 
 func (s *stream) Close() error {

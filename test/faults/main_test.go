@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	ctrl.SetLogger(operators.Logger())
 	klog.SetLogger(operators.Logger()) // client-go logs a lot about broken watches
 	testenv.Main(m, &cluster, testenv.Options{
-		CRDs: []string{testenv.ExampleCRDs, testenv.FixtureCRDs, "config/crd/kopf.dev/kopfpeerings.yaml"},
+		CRDs: definitionFiles,
 	})
 }
+
+// definitionFiles are those of all objects.
+var definitionFiles = []string{testenv.ExampleCRDs, testenv.FixtureCRDs, "config/crd/kopf.dev/kopfpeerings.yaml"}

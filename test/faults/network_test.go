@@ -8,8 +8,11 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // The errors of a broken network.
@@ -21,11 +24,16 @@ var (
 // link is the connection between one operator and the API server.
 type link struct {
 	name    string
+	cluster *testenv.Cluster
 	dead    atomic.Bool
 	watches *gate
+	// travel is how long a request or a response is on its way; nil if a real network decides.
+	travel func(sent *http.Request) time.Duration
 }
 
-func newLink(name string) link { return link{name: name, watches: newGate()} }
+func newLink(name string, cluster *testenv.Cluster) link {
+	return link{name: name, cluster: cluster, watches: newGate()}
+}
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
@@ -34,22 +42,37 @@ func (f roundTripper) RoundTrip(sent *http.Request) (*http.Response, error) { re
 // config returns the configuration of a client whose requests all go through the route, unless
 // the operator is dead.
 func (l *link) config(route func(*http.Request, http.RoundTripper) (*http.Response, error)) *rest.Config {
-	config := cluster.Config()
+	config := l.cluster.Config()
 	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(sent *http.Request) (*http.Response, error) {
-			if l.dead.Load() {
-				return nil, errDead
+			if err := l.await(sent); err != nil {
+				return nil, err
 			}
 			answer, err := route(sent, next)
-			if l.dead.Load() && err == nil {
+			if arrived := l.await(sent); arrived != nil && err == nil {
 				_ = answer.Body.Close()
-				return nil, errDead
+				return nil, arrived
 			}
 			return answer, err
 		})
 	})
 	return config
+}
+
+// await waits until a request or its response has arrived. It returns an error if the operator is dead.
+func (l *link) await(sent *http.Request) error {
+	if l.travel != nil {
+		select {
+		case <-time.After(l.travel(sent)):
+		case <-sent.Context().Done():
+			return sent.Context().Err()
+		}
+	}
+	if l.dead.Load() {
+		return errDead
+	}
+	return nil
 }
 
 // write is one attempt to write to the object.

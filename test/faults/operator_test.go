@@ -24,7 +24,7 @@ type operator struct {
 
 // start runs an operator with the handlers of the scenario.
 func (r *run) start() {
-	o := &operator{link: newLink(r.nextName()), run: r}
+	o := &operator{link: newLink(r.nextName(), cluster), run: r}
 	if r.stale != nil {
 		o.watches.shut() // a lagging server lags with everything
 	}

@@ -85,8 +85,21 @@ func (s state) hasPosition(id string) bool {
 	return has
 }
 
-// isLeftOver reports whether a record belongs to an earlier cycle than the open one.
-func (s state) isLeftOver(r *storage.Record) bool { return r.Cycle != "" && r.Cycle != s.open().Cycle }
+// isLeftOver reports whether a record in the status belongs to an earlier cycle than the open one. A record without a
+// cycle belongs to that of the others.
+func (s state) isLeftOver(r *storage.Record) bool {
+	open := s.open().Cycle
+	if r.Cycle != "" {
+		return r.Cycle != open
+	}
+	records, _, _ := unstructured.NestedMap(s.body.Raw(), "status", "kopf", "progress")
+	for _, other := range records {
+		if cycle, _, _ := unstructured.NestedString(map[string]any{"other": other}, "other", "cycle"); cycle != "" && cycle != open {
+			return true
+		}
+	}
+	return false
+}
 
 // released reports whether the operator no longer holds the deletion.
 func (s state) released() bool {

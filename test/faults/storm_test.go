@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // lull is how long nothing happens when no work is left in a storm.
@@ -29,6 +31,7 @@ const stuck = 10 * time.Second
 type storm struct {
 	t         *testing.T
 	seed      uint64
+	cluster   *testenv.Cluster
 	namespace string
 	subjects  []*subject
 	operator  *stormOperator // the current one
@@ -43,6 +46,10 @@ type storm struct {
 	weather
 	peering  *unstructured.Unstructured
 	outdated atomic.Pointer[[]byte] // a list
+	// isVirtual is set in virtual time.
+	isVirtual bool
+	// failed is closed when another storm has failed, and this one must end; nil if it need not.
+	failed <-chan struct{}
 	// calm is set when nothing fails anymore, and no handler does.
 	calm atomic.Bool
 
@@ -54,14 +61,22 @@ type storm struct {
 	over     bool // at the end, also if others are still acting
 }
 
-func newStorm(t *testing.T, seed uint64) *storm {
-	s := &storm{t: t, seed: seed, crashed: make(chan *stormOperator, 100), challenged: make(chan *stormOperator, 1000), began: time.Now(), namespace: cluster.Namespace(t)}
+func newStorm(t *testing.T, cluster *testenv.Cluster, seed uint64) *storm {
+	s := &storm{
+		t: t, cluster: cluster, seed: seed, namespace: cluster.Namespace(t), began: time.Now(),
+		crashed: make(chan *stormOperator, 100), challenged: make(chan *stormOperator, 1000),
+	}
 	s.forecast()
 	for _, name := range []string{"one", "two", "three"} {
 		s.subjects = append(s.subjects, newSubject(s, name))
 	}
 	t.Cleanup(s.report)
 	t.Cleanup(s.endReplicas)
+	if s.families {
+		end := make(chan struct{})
+		go s.collectGarbage(end)
+		t.Cleanup(func() { close(end) })
+	}
 	return s
 }
 
@@ -121,7 +136,7 @@ func (s *storm) rage(act func(*subject)) {
 			s.challenge(o)
 		case <-time.After(upTo(dice, 600*time.Millisecond)):
 			s.strike(dice)
-		case <-hasFailed:
+		case <-s.failed:
 			s.t.SkipNow()
 		case <-over:
 			s.calmDown()
@@ -141,6 +156,7 @@ func (s *storm) calmDown() {
 	for _, subject := range s.subjects {
 		subject.mu.Lock()
 		subject.noteRead(s.operator)
+		subject.commitLateChild()
 		subject.mu.Unlock()
 		subject.reappear()
 	}
@@ -175,7 +191,7 @@ func (s *storm) settle(stage string, reached func(*subject) error) {
 		case o := <-s.crashed:
 			s.replace(o)
 		case <-time.After(25 * time.Millisecond):
-		case <-hasFailed:
+		case <-s.failed:
 			s.t.SkipNow()
 		}
 		if s.quiet() < lull {
@@ -248,8 +264,16 @@ func (s *storm) report() {
 		s.t.Errorf("seed %d: %s", s.seed, breach)
 	}
 	if s.t.Failed() || os.Getenv("KOPF_FAULT_HISTORY") != "" {
-		s.t.Logf("replay: go test ./test/faults -run TestStorm -seed %d\n%s", s.seed, strings.Join(s.lines, "\n"))
+		s.t.Logf("replay: %s\n%s", s.replay(), strings.Join(s.lines, "\n"))
 	}
+}
+
+// replay returns the command that repeats the storm.
+func (s *storm) replay() string {
+	if s.isVirtual {
+		return fmt.Sprintf("make virtual-storm SEED=%d", s.seed)
+	}
+	return fmt.Sprintf("go test ./test/faults -run TestStorm -seed %d", s.seed)
 }
 
 // try fails the test if others cannot do what they want.

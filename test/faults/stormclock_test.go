@@ -13,7 +13,7 @@ import (
 func (s *subject) stepClock(dice *rand.Rand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	obj, err := cluster.Current(s.object)()
+	obj, err := s.storm.cluster.Current(s.object)()
 	if err != nil || s.absent {
 		s.storm.try(err)
 		return
@@ -31,7 +31,7 @@ func (s *subject) stepClock(dice *rand.Rand) {
 		return
 	}
 	obj.SetAnnotations(annotations)
-	err = cluster.Client().Update(context.Background(), obj)
+	err = s.storm.cluster.Client().Update(context.Background(), obj)
 	s.changed("moved by "+step.String()+" the times of", obj, err)
 }
 

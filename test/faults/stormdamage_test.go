@@ -17,7 +17,7 @@ import (
 func (s *subject) damage(dice *rand.Rand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	obj, err := cluster.Current(s.object)()
+	obj, err := s.storm.cluster.Current(s.object)()
 	if err != nil || s.deleting || s.absent || s.storm.calm.Load() {
 		s.storm.try(err)
 		return
@@ -32,7 +32,7 @@ func (s *subject) damage(dice *rand.Rand) {
 	key := oneOf(dice, keys...)
 	annotations[key] = oneOf(dice, "", "{", "[]", "text", annotations[key][:len(annotations[key])/2])
 	obj.SetAnnotations(annotations)
-	err = cluster.Client().Update(context.Background(), obj)
+	err = s.storm.cluster.Client().Update(context.Background(), obj)
 	s.changed("damaged "+key+" of", obj, err)
 	s.ledger.Loosen(append(slices.Collect(maps.Keys(s.calls)), tiled...)...)
 	s.damaged = true
@@ -44,7 +44,7 @@ func (s *subject) damage(dice *rand.Rand) {
 func (s *subject) litter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	obj, err := cluster.Current(s.object)()
+	obj, err := s.storm.cluster.Current(s.object)()
 	if err != nil || s.deleting || s.absent || s.storm.statusRecords {
 		s.storm.try(err)
 		return
@@ -57,7 +57,7 @@ func (s *subject) litter() {
 	annotations := obj.GetAnnotations()
 	annotations[ourPrefix+"all"] = fmt.Sprintf(`{"started":%q,"stopped":%[1]q,"purpose":"create","retries":1,"success":true,"failure":false}`, littered)
 	obj.SetAnnotations(annotations)
-	err = cluster.Client().Update(context.Background(), obj)
+	err = s.storm.cluster.Client().Update(context.Background(), obj)
 	s.changed("littered", obj, err)
 	s.ledger.Loosen("all")
 }

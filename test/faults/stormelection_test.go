@@ -107,13 +107,13 @@ func (s *storm) steal() {
 	}
 	lease := &coordinationv1.Lease{}
 	ctx, key := context.Background(), client.ObjectKey{Namespace: s.namespace, Name: leaseName}
-	if cluster.Client().Get(ctx, key, lease) != nil {
+	if s.cluster.Client().Get(ctx, key, lease) != nil {
 		return // nobody has led yet
 	}
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new("a thief"), new(int32(1))
 	now := metav1.NowMicro()
 	lease.Spec.AcquireTime, lease.Spec.RenewTime = &now, &now
-	if cluster.Client().Update(ctx, lease) == nil { // otherwise, the leader was faster
+	if s.cluster.Client().Update(ctx, lease) == nil { // otherwise, the leader was faster
 		s.note("a thief has the lease of %s", s.operator.name)
 	}
 }

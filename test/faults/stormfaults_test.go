@@ -14,7 +14,12 @@ func (o *stormOperator) route(sent *http.Request, next http.RoundTripper) (*http
 	_, object, named := strings.Cut(path, "/kopfexamples/")
 	name, _, _ := strings.Cut(object, "/")
 	subject := o.storm.named(sent)
+	child, isFamily := isOfChildren(path)
 	switch {
+	case isFamily && child != "":
+		return o.child(child, sent, next)
+	case isFamily && sent.URL.Query().Get("watch") == "true":
+		return o.watches.watch(sent, next)
 	case subject != nil && sent.Method == http.MethodGet && sent.URL.Query().Get("watch") == "":
 		return o.find(subject, sent, next)
 	case named && sent.Method == http.MethodPatch:

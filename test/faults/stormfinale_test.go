@@ -126,13 +126,13 @@ func (s *subject) set(field string, value int64) {
 func (s *subject) change(how string, change func(obj *unstructured.Unstructured)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	obj, err := cluster.Current(s.object)()
+	obj, err := s.storm.cluster.Current(s.object)()
 	if err != nil || s.deleting {
 		s.storm.try(err)
 		return
 	}
 	s.changes++
 	change(obj)
-	err = cluster.Client().Update(context.Background(), obj)
+	err = s.storm.cluster.Client().Update(context.Background(), obj)
 	s.changed(how, obj, err)
 }

@@ -57,8 +57,8 @@ func (s *subject) reappear() {
 // bury deletes the object regardless of its finalizers. The subject is locked.
 func (s *subject) bury() {
 	s.replacements++
-	s.storm.try(cluster.Client().Patch(context.Background(), s.object.DeepCopy(), merge(`{"metadata":{"finalizers":null}}`)))
-	s.storm.try(cluster.Client().Delete(context.Background(), s.object.DeepCopy()))
+	s.storm.try(s.storm.cluster.Client().Patch(context.Background(), s.object.DeepCopy(), merge(`{"metadata":{"finalizers":null}}`)))
+	s.storm.try(s.storm.cluster.Client().Delete(context.Background(), s.object.DeepCopy()))
 	s.note("another client has deleted the object by force")
 	s.buried = s.uid
 	s.begin()

@@ -43,6 +43,9 @@ func (o *stormOperator) declare(r *kopf.Registry, kex kopf.Selector) {
 	if o.storm.background {
 		o.accompany(r, kex)
 	}
+	if o.storm.families {
+		o.raise(r, kex)
+	}
 }
 
 // farewells returns the handlers that must end before an object is released.

@@ -78,7 +78,7 @@ func (s *subject) judgeJournals(w *write, before, after state) {
 // judgeEntries checks that an edit is written together with the record of its attempt, or with
 // the end of the cycle.
 func (s *subject) judgeEntries(w *write, before, after state) {
-	if s.storm.statusRecords || hasEnded(before, after) || after.released() {
+	if s.storm.statusRecords || hasEnded(before, after) || after.body.Deleting() {
 		return // the records are elsewhere, or gone
 	}
 	for _, entry := range after.journal("spec") {

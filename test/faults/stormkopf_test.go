@@ -18,7 +18,7 @@ import (
 func (s *subject) takeOver(dice *rand.Rand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	obj, err := cluster.Current(s.object)()
+	obj, err := s.storm.cluster.Current(s.object)()
 	if err != nil || s.deleting || s.absent {
 		s.storm.try(err)
 		return
@@ -33,8 +33,11 @@ func (s *subject) takeOver(dice *rand.Rand) {
 	open := false
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		record := storage.Record{}
-		if !isRecord(key) || json.Unmarshal([]byte(annotations[key]), &record) != nil {
+		if !isRecord(key) {
 			continue
+		}
+		if json.Unmarshal([]byte(annotations[key]), &record) != nil {
+			return // Kopf fails for objects with unreadable records
 		}
 		open = true
 		if annotations[key] = rewritten(annotations[key], dice); finishes {
@@ -48,7 +51,7 @@ func (s *subject) takeOver(dice *rand.Rand) {
 		annotations[baseKey] = textOf(diffBase.Build(now.body, nil)) + "\n"
 	}
 	obj.SetAnnotations(annotations)
-	err = cluster.Client().Update(context.Background(), obj)
+	err = s.storm.cluster.Client().Update(context.Background(), obj)
 	s.changed("as Kopf changed", obj, err)
 	s.ledger.Loosen(append(slices.Collect(maps.Keys(s.calls)), tiled...)...)
 	if last := lastOf(now.body); finishes && err == nil {

@@ -40,7 +40,7 @@ func (s *subject) awaitRead() {
 	}
 	select {
 	case <-unread:
-	case <-hasFailed:
+	case <-s.storm.failed:
 	case <-time.After(progressPatience):
 		s.mu.Lock()
 		defer s.mu.Unlock()

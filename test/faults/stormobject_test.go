@@ -1,8 +1,9 @@
 package faults
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/request"
 	"github.com/kopf-go/kopf/pkg/reconcile/tilingtest"
 	"github.com/kopf-go/kopf/test/testenv"
@@ -29,6 +31,7 @@ type subject struct {
 	// is known.
 	mu sync.Mutex
 	life
+	familyLife
 	// others is what other clients have written.
 	others string
 	late   *stormWrite // to be committed before the next one
@@ -159,6 +162,9 @@ func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool
 	}
 	s.judgeCall(o, id, c)
 	s.judgeArguments(id, c)
+	if s.damaged {
+		s.ledger.Loosen(id) // outcomes that are not stored yet can be lost with the damage
+	}
 	switch {
 	case id == "parent" || id == "timed" || s.loose[id] || !s.tiles(c): // no call may show the end of the time
 	case id == "resumed" || strings.HasPrefix(id, "parent/"):
@@ -182,6 +188,9 @@ func (s *subject) end(o *stormOperator, id string, c *kopf.Change, e ending) {
 		s.said[id], s.failed[id], s.ended[id] = false, e.result == "", e
 	case s.tiles(c):
 		s.ledger.End(id, stateOf(c.New()))
+		if isLitter(s.committed.record(id)) { // since the call began: the end does not count
+			s.ledger.Loosen(id)
+		}
 		s.ended[id] = e
 	}
 	s.note("%s has ended: %s%s", id, e.result, e.entry)
@@ -242,7 +251,29 @@ func (s *subject) storesRecords(w *stormWrite, before, after state) bool {
 	if s.storm.statusRecords {
 		return !reflect.DeepEqual(statusOf(before.body.Raw())["kopf"], statusOf(after.body.Raw())["kopf"]) || !equal(before.base(), after.base()) || after.released()
 	}
-	return w.target() == "main" && (bytes.Contains(w.body(), []byte(ourPrefix)) || after.released() && !before.released())
+	return w.target() == "main" && (len(w.records()) > 0 || after.released() && !before.released())
+}
+
+// records returns the annotations of the operator that a write changes, except for the places of children.
+func (w *write) records() map[string]any {
+	var patch struct {
+		Metadata struct{ Annotations map[string]any }
+	}
+	_ = json.Unmarshal(w.body(), &patch)
+	maps.DeleteFunc(patch.Metadata.Annotations, func(key string, _ any) bool {
+		return !strings.HasPrefix(key, ourPrefix) || key == convergence.PlacesAnnotation
+	})
+	return patch.Metadata.Annotations
+}
+
+// addsRecords reports whether a write does more than to remove records.
+func (w *write) addsRecords() bool {
+	for _, record := range w.records() {
+		if record != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // recorded notes that the attempts of handlers are stored: only after their edits.
@@ -273,7 +304,7 @@ func (s *subject) send(w *stormWrite) (*http.Response, error) {
 
 // now returns the object from the API server.
 func (s *subject) now() (state, error) {
-	obj, err := cluster.Current(s.object)()
+	obj, err := s.storm.cluster.Current(s.object)()
 	if apierrors.IsNotFound(err) {
 		return state{}, nil
 	}

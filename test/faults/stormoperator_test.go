@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -57,8 +58,12 @@ func (s *storm) start() {
 func (s *storm) newOperator() *stormOperator {
 	s.lives++
 	o := &stormOperator{
-		link: newLink(fmt.Sprintf("operator %d", s.lives)), storm: s, ordinal: s.lives,
+		link: newLink(fmt.Sprintf("operator %d", s.lives), s.cluster), storm: s, ordinal: s.lives,
 		started: make(chan struct{}), candidacy: candidacy{chosen: make(chan struct{})},
+	}
+	if s.isVirtual {
+		o.travel = s.distances(o.name)
+		o.watches.travel = o.travel
 	}
 	s.note("%s starts", o.name)
 	for _, subject := range s.subjects {
@@ -114,8 +119,11 @@ func (o *stormOperator) adjust(options *kopf.Options) {
 	execution.GracePeriod = 5 * time.Second
 	options.Logger = logr.New(listener{LogSink: options.Logger.GetSink(), operator: o})
 	execution.Lifecycle = oneOf(dice,
-		lifecycles.AllAtOnce, lifecycles.OneByOne, lifecycles.AsSoonAsPossible, lifecycles.Shuffled, lifecycles.Randomized)
+		lifecycles.AllAtOnce, lifecycles.OneByOne, lifecycles.AsSoonAsPossible, o.shuffled, o.randomized)
 	execution.CheckpointInterval = oneOf(dice, time.Second, time.Nanosecond, 10*time.Millisecond)
+	if o.storm.families {
+		options.Settings.Name = "storm"
+	}
 	o.storm.peers(options)
 	options.Settings.Replicas = o.storm.electing()
 	persistence.ConsistencyTimeout = 50 * time.Millisecond
@@ -123,6 +131,22 @@ func (o *stormOperator) adjust(options *kopf.Options) {
 	if o.storm.statusRecords {
 		persistence.Progress = storage.StatusProgress{}
 	}
+}
+
+// shuffled and randomized are the lifecycles of these names, with the dice of the storm.
+func (o *stormOperator) shuffled(due []lifecycles.Due) []lifecycles.Due {
+	if len(due) == 0 {
+		return due
+	}
+	body := due[0].Cause.CallContext.Body
+	dice := o.storm.dice(o.name, "order", body.Name(), body.ResourceVersion(), len(due))
+	shuffled := slices.Clone(due)
+	dice.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	return shuffled
+}
+
+func (o *stormOperator) randomized(due []lifecycles.Due) []lifecycles.Due {
+	return lifecycles.OneByOne(o.shuffled(due))
 }
 
 // diffBase is where the operators of storms store the base.

@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,7 +78,7 @@ func (s *subject) judgeWrite(w *stormWrite, before, after state) {
 	switch {
 	case before.body.ResourceVersion() == after.body.ResourceVersion() && !after.released() && !w.tries():
 		s.breach("#%d has changed nothing", w.number)
-	case before.released() && bytes.Contains(w.body(), []byte(ourPrefix)):
+	case before.released() && w.addsRecords():
 		s.breach("#%d writes records to an object that was released", w.number)
 	case equal(before.base(), after.base()) && !s.storm.statusRecords:
 		s.judgeRecords(w, before, after)
@@ -106,6 +105,9 @@ func (s *subject) judgeRecords(w *stormWrite, before, after state) {
 // judgeEdit checks that the edit of a handler is stored when its end is recorded.
 func (s *subject) judgeEdit(w *stormWrite, id string, e ending, after state) {
 	record, gone := after.record(id), after.released() && len(after.body.Finalizers()) == 0
+	if record != nil && s.storm.statusRecords && after.isLeftOver(record) {
+		record = nil
+	}
 	switch stored := after.result(id); {
 	case gone, s.banned[e.entry], isLitter(record): // together with its results, for a while, or at all
 	case s.rejects[e.entry]:
@@ -149,23 +151,40 @@ func (s *subject) rested() error {
 		err = fmt.Errorf("the object is gone, and no client has deleted it")
 	case !equal(now.base(), diffBase.Build(now.body, nil)):
 		err = fmt.Errorf("the base is not the last state:\n%s", now.text())
-	case len(s.leftovers(now)) > 0 || statusOf(now.body.Raw())["kopf"] != nil && !isEmpty(statusOf(now.body.Raw())["kopf"]):
+	case len(s.leftovers(now)) > 0:
 		err = fmt.Errorf("something is left over: %v\n%s", s.leftovers(now), now.text())
 	case contains(now.body.Finalizers(), ourFinalizer) != s.needsFinalizer(now.body):
 		err = fmt.Errorf("the finalizer is not as it must be:\n%s", now.text())
 	default:
-		err = errors.Join(s.isAccompanied(now), s.isHonored(now))
+		err = errors.Join(s.isAccompanied(now), s.isHonored(now), s.isFamilyWhole(now))
 	}
 	return err
 }
 
 // leftovers returns what the operator should have removed. Kopf does not know the open cycle, and
 // leaves it behind. Only the record of a parent, which can be damaged, names the records of its
-// sub-handlers.
+// sub-handlers. A rival can die while it resumes an object that needs no other work.
 func (s *subject) leftovers(now state) []string {
-	return slices.DeleteFunc(now.leftovers(), func(key string) bool {
-		return key == startedKey && (s.storm.kopf || s.storm.pauses) || s.damaged && strings.HasPrefix(key, ourPrefix+"parent.")
+	isResuming := func(record any) bool {
+		fields, _ := record.(map[string]any)
+		return s.storm.rivals && fields["purpose"] == string(kopf.ReasonResume)
+	}
+	keys := slices.DeleteFunc(now.leftovers(), func(key string) bool {
+		record := map[string]any{}
+		text, _ := now.body.Annotation(key)
+		_ = json.Unmarshal([]byte(text), &record)
+		return key == startedKey && (s.storm.kopf || s.storm.pauses) || s.damaged && strings.HasPrefix(key, ourPrefix+"parent.") || isResuming(record)
 	})
+	stored, _ := statusOf(now.body.Raw())["kopf"].(map[string]any)
+	for kind, records := range stored {
+		fields, _ := records.(map[string]any)
+		for id, record := range fields {
+			if !isEmpty(record) && !isResuming(record) {
+				keys = append(keys, "status.kopf."+kind+"."+id)
+			}
+		}
+	}
+	return keys
 }
 
 // isEmpty reports whether a mapping has only empty mappings.

@@ -31,6 +31,7 @@ func (s *subject) live() {
 		s.pace(dice)
 		s.reappear()
 		s.edit(dice)
+		s.meddle(s.storm.dice(s.name, "trouble", s.changes))
 	}
 	if dice.IntN(4) == 0 {
 		s.replaceOnce()
@@ -66,7 +67,7 @@ func (s *subject) pace(dice *rand.Rand) {
 func (s *subject) create(dice *rand.Rand) {
 	obj := s.object.DeepCopy()
 	obj.SetLabels(map[string]string{"on": oneOf(dice, "yes", "no")})
-	err := cluster.Client().Create(context.Background(), obj)
+	err := s.storm.cluster.Client().Create(context.Background(), obj)
 	s.changed("created", obj, err)
 	s.born = number(obj.GetResourceVersion())
 }
@@ -83,7 +84,7 @@ func (s *subject) edit(dice *rand.Rand) {
 	if s.deleting || s.storm.calm.Load() || what < 7 && s.changes >= mostChanges {
 		return
 	}
-	obj, err := cluster.Current(s.object)()
+	obj, err := s.storm.cluster.Current(s.object)()
 	if err != nil {
 		s.storm.try(err)
 		return
@@ -107,7 +108,7 @@ func (s *subject) edit(dice *rand.Rand) {
 	if what < 7 {
 		s.changes++
 	}
-	err = cluster.Client().Update(context.Background(), obj)
+	err = s.storm.cluster.Client().Update(context.Background(), obj)
 	s.changed("changed", obj, err)
 	if what == 6 {
 		s.ledger.Loosen("labeled")
@@ -122,7 +123,7 @@ func (s *subject) takeBack() {
 	if s.deleting || s.absent || base == nil || s.storm.calm.Load() || s.changes >= mostChanges {
 		return
 	}
-	obj, err := cluster.Current(s.object)()
+	obj, err := s.storm.cluster.Current(s.object)()
 	if err != nil {
 		s.storm.try(err)
 		return
@@ -133,7 +134,7 @@ func (s *subject) takeBack() {
 	}
 	labels, _, _ := unstructured.NestedStringMap(s.committed.base(), "metadata", "labels")
 	obj.SetLabels(labels)
-	err = cluster.Client().Update(context.Background(), obj)
+	err = s.storm.cluster.Client().Update(context.Background(), obj)
 	s.changed("taken back the changes of", obj, err)
 	s.ledger.Loosen("labeled")
 }
@@ -155,7 +156,7 @@ func (s *subject) touch() {
 func (s *subject) relabel(change func(map[string]string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	obj, err := cluster.Current(s.object)()
+	obj, err := s.storm.cluster.Current(s.object)()
 	if err != nil {
 		s.storm.try(err)
 		return
@@ -164,7 +165,7 @@ func (s *subject) relabel(change func(map[string]string)) {
 	labels := obj.GetLabels()
 	change(labels)
 	obj.SetLabels(labels)
-	err = cluster.Client().Update(context.Background(), obj)
+	err = s.storm.cluster.Client().Update(context.Background(), obj)
 	s.changed("relabeled", obj, err)
 	s.ledger.Loosen("labeled")
 }
@@ -173,13 +174,13 @@ func (s *subject) relabel(change func(map[string]string)) {
 func (s *subject) hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	obj, err := cluster.Current(s.object)()
+	obj, err := s.storm.cluster.Current(s.object)()
 	if err != nil || s.deleting || contains(obj.GetFinalizers(), otherFinalizer) {
 		s.storm.try(err)
 		return
 	}
 	toggle(obj)
-	err = cluster.Client().Update(context.Background(), obj)
+	err = s.storm.cluster.Client().Update(context.Background(), obj)
 	s.changed("held", obj, err)
 }
 
@@ -225,10 +226,10 @@ func (s *subject) remove() {
 	<-time.After(upTo(dice, 300*time.Millisecond))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	obj, err := cluster.Current(s.object)()
+	obj, err := s.storm.cluster.Current(s.object)()
 	if err == nil && contains(obj.GetFinalizers(), otherFinalizer) {
 		toggle(obj)
-		err = cluster.Client().Update(context.Background(), obj)
+		err = s.storm.cluster.Client().Update(context.Background(), obj)
 		s.changed("let go", obj, err)
 	}
 	s.storm.try(err)
@@ -249,13 +250,13 @@ func (s *subject) awaitRelease() {
 func (s *subject) deleteObject() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	obj, err := cluster.Current(s.object)()
+	obj, err := s.storm.cluster.Current(s.object)()
 	if err != nil || s.deleting {
 		s.storm.try(err)
 		return
 	}
 	s.deleting, s.mourned = true, contains(obj.GetFinalizers(), ourFinalizer)
-	s.storm.try(cluster.Client().Delete(context.Background(), obj))
+	s.storm.try(s.storm.cluster.Client().Delete(context.Background(), obj))
 	s.note("another client has deleted the object")
 	if now, err := s.now(); err == nil && now.body != nil {
 		s.committed = now

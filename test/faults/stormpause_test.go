@@ -22,7 +22,7 @@ func (s *storm) peers(options *kopf.Options) {
 // meet creates the peering object.
 func (s *storm) meet() {
 	s.peering = testenv.NewObject("KopfPeering", s.namespace, settings.DefaultPeeringName, nil)
-	s.try(cluster.Client().Create(context.Background(), s.peering.DeepCopy()))
+	s.try(s.cluster.Client().Create(context.Background(), s.peering.DeepCopy()))
 }
 
 // pause lets an operator of Kopf work for a while, and the watches of the paused one are late
@@ -86,5 +86,5 @@ func (s *storm) freeze(entry map[string]any) {
 	if entry == nil {
 		patch = textOf(map[string]any{"status": map[string]any{freezer: nil}})
 	}
-	s.try(cluster.Client().Patch(context.Background(), s.peering.DeepCopy(), merge(patch)))
+	s.try(s.cluster.Client().Patch(context.Background(), s.peering.DeepCopy(), merge(patch)))
 }

@@ -58,6 +58,6 @@ func (s *subject) isHonored(now state) error {
 func (s *subject) request(verb request.Verb, text string) {
 	patch := textOf(map[string]any{"metadata": map[string]any{"annotations": map[string]any{requestPrefix + "-" + string(verb): text}}})
 	obj := s.object.DeepCopy()
-	err := cluster.Client().Patch(context.Background(), obj, merge(patch))
+	err := s.storm.cluster.Client().Patch(context.Background(), obj, merge(patch))
 	s.changed("requested "+string(verb)+" of", obj, err)
 }

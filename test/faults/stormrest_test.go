@@ -36,7 +36,7 @@ func (s *storm) written() (writes int) {
 	for _, subject := range s.subjects {
 		subject.mu.Lock()
 		if !subject.deleting {
-			writes += subject.writes
+			writes += subject.writes + subject.childWrites
 		}
 		subject.mu.Unlock()
 	}

@@ -29,7 +29,7 @@ func TestStorm(t *testing.T) {
 	case *chosen != "":
 		t.Log("a plan of the sweep is chosen; no storm is made")
 	case *oneSeed != 0:
-		newStorm(t, *oneSeed).play()
+		playForReal(t, *oneSeed)
 	case *stormFor > 0:
 		stormOn(t, time.Now().Add(*stormFor))
 	default:
@@ -50,9 +50,16 @@ func stormFrom(t *testing.T, first, n uint64) {
 			t.Parallel()
 			places <- struct{}{}
 			defer func() { <-places }()
-			newStorm(t, first+seed).play()
+			playForReal(t, first+seed)
 		})
 	}
+}
+
+// playForReal makes a storm on the real API server.
+func playForReal(t *testing.T, seed uint64) {
+	s := newStorm(t, cluster, seed)
+	s.failed = hasFailed
+	s.play()
 }
 
 // hasFailed is closed when a storm has failed, if all others must end then.

@@ -32,6 +32,8 @@ type weather struct {
 	damage bool
 	// steps are those of the clock between two operators.
 	steps bool
+	// families are children of the objects.
+	families bool
 }
 
 func (s *storm) forecast() {
@@ -57,6 +59,9 @@ func (s *storm) forecast() {
 	if s.rivals {
 		s.steady = false
 		s.gentle = dice.IntN(3) > 0 // either has the time to finish a cycle
+	}
+	if s.families = s.dice("families").IntN(3) == 0; s.families {
+		s.kopf, s.pauses = false, false // Kopf makes no children
 	}
 	s.elects = dice.IntN(3) == 0 && !s.rivals && !s.steady && !s.pauses
 	if s.pauses {

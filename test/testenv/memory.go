@@ -18,6 +18,17 @@ const Server = "KOPF_TEST_SERVER"
 // reach it: test/memory.txt has the tests that need more.
 const InMemory = "memory"
 
+// StartInMemory runs the API server of the test kit for one test, also in a bubble of virtual time. Nothing has to be
+// stopped.
+func StartInMemory(t testing.TB, options Options) *Cluster {
+	t.Helper()
+	cluster, err := openInMemory(options)
+	if err != nil {
+		t.Fatal("starting the API server in memory: ", err)
+	}
+	return cluster
+}
+
 // openInMemory starts the API server in memory.
 func openInMemory(options Options) (*Cluster, error) {
 	failed := &failure{}
