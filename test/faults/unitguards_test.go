@@ -61,7 +61,7 @@ var unitGuards = map[string]unitGuard{
 		"commit.go", "s.state.deleted = isDeleted(s.body)", "_ = isDeleted", "TestGuard09NoLater",
 	},
 	"10 an overtaken record stands": {
-		"patches.go", "func(id string) (bool, error) { return s.isOvertaken(ctx, u, id) }", "func(string) (bool, error) { return false, nil }", "TestGuard10",
+		"patches.go", "return s.isOvertaken(ctx, u, id)", "return false, nil", "TestGuard10",
 	},
 	"10 an overtaken record stands: its edit is dropped": {
 		"overtaken.go", "return overtaken || u.finished", "_ = overtaken\nreturn u.finished", "TestGuard10",

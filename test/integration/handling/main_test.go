@@ -18,9 +18,10 @@ func TestMain(m *testing.M) {
 	// The tests wait more than they compute. A flag on the command line takes precedence.
 	_ = flag.Set("test.parallel", "12")
 	ctrl.SetLogger(operators.Logger())
-	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{
-		testenv.ExampleCRDs, testenv.FixtureCRDs, "test/integration/handling/testdata",
-	}})
+	testenv.Main(m, &cluster, testenv.Options{
+		CRDs:  []string{testenv.ExampleCRDs, testenv.FixtureCRDs, "test/integration/handling/testdata"},
+		Flags: map[string]string{"enable-admission-plugins": "OwnerReferencesPermissionEnforcement"},
+	})
 }
 
 const (

@@ -39,13 +39,16 @@ func (c *Calls) ReviseHandler(id string, o execution.Outcome) bool {
 }
 
 // StoreCalls adds the records of the calls to the patch. The last operator that writes wins:
-// a call can be repeated after a restart anyway.
-func (k Keeper) StoreCalls(ctx context.Context, c *Calls, body *object.Body, into storage.Patch) error {
+// a call can be repeated after a restart anyway. It leaves out the handlers whose edits are withheld.
+func (k Keeper) StoreCalls(ctx context.Context, c *Calls, body *object.Body, into storage.Patch, isWithheld func(id string) bool) error {
 	if c == nil {
 		return nil
 	}
 	records := c.Records()
 	for _, id := range slices.Sorted(maps.Keys(records)) {
+		if isWithheld(id) {
+			continue
+		}
 		var err error
 		if record := records[id]; record != nil {
 			err = k.Storages.Progress.Store(ctx, body, into, id, record)

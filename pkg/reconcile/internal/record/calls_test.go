@@ -30,7 +30,7 @@ func TestCallsOutsideOfACycleHaveARecordWhileTheyFail(t *testing.T) {
 	f := newFixture(t)
 	f.put("healed", storage.Record{Started: hourAgo(), Retries: 1})
 	f.apply(func(into storage.Patch) error {
-		return f.StoreCalls(t.Context(), f.calls(failing()), f.body, into)
+		return f.StoreCalls(t.Context(), f.calls(failing()), f.body, into, none)
 	})
 	progress := f.progress("a", "b", "healed")
 	if got := progress.Stored().IDs(); !slices.Equal(got, []string{"a", "b"}) || progress.Load("b").Retries != 2 {
@@ -42,7 +42,7 @@ func TestErrorsOfStoringTheRecordsOfCallsAreReturned(t *testing.T) {
 	for n := 1; n <= len(failing()); n++ {
 		f := newFixture(t)
 		f.Storages.Progress = failingProgress{f.Storages.Progress, new(countdown(n))}
-		if err := f.StoreCalls(t.Context(), f.calls(failing()), f.body, storage.Patch{}); !errors.Is(err, errDown) {
+		if err := f.StoreCalls(t.Context(), f.calls(failing()), f.body, storage.Patch{}, none); !errors.Is(err, errDown) {
 			t.Errorf("call %d: got %v", n, err)
 		}
 	}
@@ -61,6 +61,21 @@ func TestCallsChangeRecordsIfTheyHaveSome(t *testing.T) {
 		}
 	}
 }
+
+// The edit of a handler may be withheld; its record waits for it.
+func TestTheRecordsOfWithheldCallsAreLeftAlone(t *testing.T) {
+	f := newFixture(t)
+	f.put("healed", storage.Record{Started: hourAgo(), Retries: 1})
+	f.apply(func(into storage.Patch) error {
+		return f.StoreCalls(t.Context(), f.calls(failing()), f.body, into, func(id string) bool { return id != "b" })
+	})
+	if got := f.progress("a", "b", "healed").Stored().IDs(); !slices.Equal(got, []string{"b", "healed"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// none is a condition that holds for no handler.
+func none(string) bool { return false }
 
 // The edits of event handlers and daemons are written together with those of the calls.
 func TestCallsFailForTheEditsOfTheirHandlersOnly(t *testing.T) {

@@ -92,15 +92,16 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 //
 //	404                    confirmGone (notfound.go), or statusNotFound (subresource.go)
 //	a rejection            isolateRejected (rejection.go)
-//	another refusal        the next pass, or reduce if the object is being deleted (refusal.go)
+//	another refusal        isolateForbidden (withheld.go), or reduce if the object is being deleted (refusal.go)
 //	409, a conflict        reread and rebase (conflict.go), and the next try
 //	any other, or none     reread, and the next pass
 func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
+	defer s.putBack(u)
 	for range maxTries {
 		err := s.try(ctx, u)
 		switch {
 		case err == nil:
-			return nil
+			return s.withheldError(u)
 		case apierrors.IsNotFound(err):
 			confirmed := s.confirmGone(ctx, err)
 			if confirmed == nil {
@@ -115,7 +116,10 @@ func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 				return err
 			}
 		case isRefused(err): // nothing was written
-			if !s.reduce(u, err) {
+			if s.reduce(u, err) {
+				continue
+			}
+			if err := s.isolateForbidden(ctx, u, err); err != nil {
 				return err
 			}
 		case apierrors.IsConflict(err):

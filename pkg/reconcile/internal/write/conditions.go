@@ -14,7 +14,7 @@ const conditionsRefused = "conditions refused"
 
 // hasConditions reports whether the update writes the conditions of the object.
 func hasConditions(s *Session, u *Update) bool {
-	return u.Decision.Conditions != nil && !u.withoutEdits && !s.report.Object.Has(conditionsRefused)
+	return u.Decision.Conditions != nil && !u.withoutEdits && !u.isPartial() && !s.report.Object.Has(conditionsRefused)
 }
 
 // foresee finds out whether the next cycle follows this write, because the conditions are

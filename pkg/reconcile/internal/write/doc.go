@@ -22,6 +22,8 @@
 //     any other work on the object.
 //   - The records of another operator are kept; an attempt has one outcome.
 //   - A rejected edit fails its own handler, and the others are written.
+//   - An edit for which a permission is missing fails no handler, and the outcomes of the others
+//     are written.
 //   - An object counts as gone only if the watch, its own response to the last write, or a
 //     list says so. A later version brings it back, except after that response.
 //   - An update that changes nothing sends nothing.

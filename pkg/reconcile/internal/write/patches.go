@@ -73,10 +73,12 @@ func (s *Session) recordsPatch(ctx context.Context, u *Update, edits map[string]
 		return into, nil
 	}
 	if !u.deletesObject(s.body, s.writer.finalizer()) {
-		for key, value := range u.Decision.annotations(u.endsCycle() && !u.finished) {
-			into.Set(object.Path{"metadata", "annotations", key}, value)
+		if !u.isPartial() { // a request is not honored before the outcomes are stored
+			for key, value := range u.Decision.annotations(u.endsCycle() && !u.finished) {
+				into.Set(object.Path{"metadata", "annotations", key}, value)
+			}
 		}
-		if err := s.writer.Records.StoreCalls(ctx, u.Calls, s.body, into); err != nil {
+		if err := s.writer.Records.StoreCalls(ctx, u.Calls, s.body, into, u.isWithheld); err != nil {
 			return nil, err
 		}
 	}
@@ -91,7 +93,12 @@ func (s *Session) recordsPatch(ctx context.Context, u *Update, edits map[string]
 	case u.endsCycle() && !u.isHeldByFailure():
 		return into, records.End(ctx, u.Cycle, s.body, into, s.report)
 	default:
-		return into, records.Store(ctx, u.Cycle, s.body, into, s.report, func(id string) (bool, error) { return s.isOvertaken(ctx, u, id) })
+		return into, records.Store(ctx, u.Cycle, s.body, into, s.report, func(id string) (bool, error) {
+			if u.isWithheld(id) {
+				return true, nil
+			}
+			return s.isOvertaken(ctx, u, id)
+		})
 	}
 }
 

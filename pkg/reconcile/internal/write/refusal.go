@@ -46,7 +46,7 @@ const refusalPatience = time.Minute
 // whether something else is left to try.
 func (s *Session) reduce(u *Update, refusal error) bool {
 	switch {
-	case !s.body.Deleting() || u.refusedAt.IsZero() || time.Since(u.refusedAt) < refusalPatience:
+	case u.isPartial() || !s.body.Deleting() || u.refusedAt.IsZero() || time.Since(u.refusedAt) < refusalPatience:
 		return false
 	case !u.withoutEdits && (len(s.state.edits) > 0 || hasConditions(s, u)):
 		u.withoutEdits = true

@@ -28,7 +28,7 @@ func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection erro
 		return err
 	}
 	suspects := s.state.edits
-	s.state.edits = nil
+	s.state.edits, u.withheld.all = nil, suspects
 	tried := 0
 	defer func() { s.state.edits = append(s.state.edits, suspects[tried:]...) }() // also after a panic of a storage
 	if err := s.dryRun(ctx, u); err != nil || len(suspects) == 0 {
@@ -57,7 +57,8 @@ func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection erro
 
 // tryEdit asks the server whether it would accept one more edit, and drops the edit if not. A
 // rejection is the fault of that edit only if the server still accepts the others: a policy can
-// begin at any moment, and reject any of them.
+// begin at any moment, and reject any of them. An edit for which a permission is missing is
+// withheld.
 func tryEdit(ctx context.Context, s *Session, u *Update, next execution.Edit) error {
 	accepted, tried := s.state.edits, append(slices.Clip(s.state.edits), next)
 	s.state.edits = tried
@@ -65,6 +66,11 @@ func tryEdit(ctx context.Context, s *Session, u *Update, next execution.Edit) er
 		return nil // it is written already
 	}
 	rejection := s.dryRun(ctx, u)
+	if lacksPermission(rejection) {
+		s.state.edits = accepted
+		u.withhold(rejection, next)
+		return nil
+	}
 	if !isRejected(rejection) || len(s.state.edits) == len(accepted) { // its transformation has failed
 		return rejection
 	}

@@ -43,6 +43,8 @@ type Update struct {
 	conditions map[string]any
 	// inFlight contains writes of edits that may have been committed.
 	inFlight []inFlight
+	// withheld is what the current commit leaves out, because a permission for it is missing.
+	withheld withheld
 }
 
 // Decision is the part of an update that depends on the version of the object.
@@ -86,7 +88,7 @@ type ConditionsFunc func(stored, edited map[string]any, continues bool) map[stri
 // endsCycle reports whether the cycle ends with this write. The cycle of a deletion ends only
 // with the finalizer, because its records show which handlers have finished.
 func (u *Update) endsCycle() bool {
-	return u.Cycle != nil && u.Cycle.Progress.Done() && !u.Decision.DaemonsRunning && !(u.Stopping && u.changedByOthers) &&
+	return u.Cycle != nil && !u.isPartial() && u.Cycle.Progress.Done() && !u.Decision.DaemonsRunning && !(u.Stopping && u.changedByOthers) &&
 		(u.Cycle.Reason != cause.Delete || u.Decision.RemoveFinalizer)
 }
 
@@ -97,7 +99,7 @@ func (u *Update) isHeldByFailure() bool {
 
 // removesFinalizer reports whether this write removes the finalizer.
 func (u *Update) removesFinalizer() bool {
-	return u.Decision.RemoveFinalizer && !u.Decision.DaemonsRunning && !u.isHeldByFailure() && (u.Cycle == nil || u.Cycle.Progress.Done())
+	return u.Decision.RemoveFinalizer && !u.Decision.DaemonsRunning && !u.isPartial() && !u.isHeldByFailure() && (u.Cycle == nil || u.Cycle.Progress.Done())
 }
 
 // deletesObject reports whether this write deletes the object: it is marked for deletion, and
