@@ -105,6 +105,10 @@ type AdmissionEndpoint struct {
 	// cluster has accepted this, so serve a new certificate only after you have published its
 	// CA. In a standby replica, and if the configurations are not managed, it returns at once.
 	Publish func(context.Context, admissionregistrationv1.WebhookClientConfig) error
+	// IsLeader reports whether Publish writes to the configurations. Replicas that share a
+	// certificate must let the leader replace it: the others do not know whether the cluster
+	// trusts the next one.
+	IsLeader func() bool
 	// ReportCertificate, if not nil, takes the function that returns the certificate that the
 	// server presents now. The metrics say when it expires. Call it once, before Publish.
 	ReportCertificate func(current func(*tls.ClientHelloInfo) (*tls.Certificate, error))

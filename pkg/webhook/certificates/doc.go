@@ -10,6 +10,8 @@
 // API server may notice a rotation late, by almost the time between two rotations,
 // without a failed call. For the same reason, replicas that share their certificates in
 // a Secret may notice a rotation in any order.
+// Only the leader of such replicas rotates, because only it knows that the bundle is
+// published, and it does so one rotation after that.
 //
 // Rotation and files are implemented here because certwatcher of controller-runtime
 // serves a new certificate as soon as its file changes, before the webhook

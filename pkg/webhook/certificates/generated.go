@@ -37,6 +37,10 @@ type Options struct {
 	// Store keeps the certificates. Default: memory. Replicas need a store that they
 	// share: a Secret.
 	Store Store
+	// IsLeader reports whether publish tells the clients about a bundle, as far as this process
+	// knows. Only such a process rotates certificates that it shares: the others cannot know
+	// whether the clients trust the next one. Nil: it does.
+	IsLeader func() bool
 	// Logger logs failed rotations.
 	Logger logr.Logger
 }
@@ -57,6 +61,9 @@ func NewGenerated(options Options) *Generated {
 	shared := options.Store != nil
 	if !shared {
 		options.Store = &memoryStore{}
+	}
+	if !shared || options.IsLeader == nil {
+		options.IsLeader = func() bool { return true }
 	}
 	return &Generated{options: options, shared: shared}
 }

@@ -1,12 +1,15 @@
 package certificates
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
 var hosts = []string{"host.example", "127.0.0.1"}
@@ -49,6 +52,34 @@ func TestRotationsAreAnnouncedInAdvance(t *testing.T) {
 		}
 		stop()
 	})
+}
+
+// The time of the announcement begins when the clients know the bundle, which can take long.
+func TestACertificateIsAnnouncedForAWholeRotation(t *testing.T) {
+	for name, store := range map[string]Store{"in memory": nil, "in a Secret": NewSecret(fake.NewClientBuilder().Build(), "ns", "certs")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, c := gomega.NewWithT(t), &cluster{}
+				source := NewGenerated(Options{Names: hosts, Rotation: time.Hour, Store: store, Logger: c.logger()})
+				openSource(t, source)
+				var slow sync.Once
+				t.Cleanup(runSource(t, source, func(ctx context.Context, bundle []byte) error {
+					slow.Do(func() { time.Sleep(2 * time.Hour) })
+					return c.publish(ctx, bundle)
+				}))
+				time.Sleep(3*time.Hour + time.Minute) // the first rotation has just ended
+				synctest.Wait()
+				g.Expect(c.published()).To(gomega.HaveLen(1))
+				served := leaf(source)
+				time.Sleep(50 * time.Minute)
+				synctest.Wait()
+				g.Expect(leaf(source).Equal(served)).To(gomega.BeTrue())
+				time.Sleep(20 * time.Minute)
+				synctest.Wait()
+				g.Expect(leaf(source).Equal(served)).To(gomega.BeFalse())
+			})
+		})
+	}
 }
 
 func TestCertificateIsServedOnlyAfterItsBundleIsPublished(t *testing.T) {

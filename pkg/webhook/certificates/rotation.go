@@ -27,10 +27,14 @@ func (g *Generated) untilNextCheck() time.Duration {
 		return 0
 	}
 	rest := max(time.Until(next), 0)
-	if g.shared {
-		rest = min(rest, storePollInterval, g.options.Rotation/retriesPerRotation)
+	if !g.shared {
+		return rest
 	}
-	return rest
+	poll := min(storePollInterval, g.options.Rotation/retriesPerRotation)
+	if !g.options.IsLeader() {
+		return poll
+	}
+	return min(rest, poll)
 }
 
 // refresh rotates the certificates if that is due, and serves what the store has.
@@ -46,7 +50,7 @@ func (g *Generated) refresh(ctx context.Context, publish Publish) error {
 	switch {
 	case err != nil:
 		return err
-	case time.Now().Before(next):
+	case time.Now().Before(next) || !g.options.IsLeader():
 		return g.serveStored(ctx, publish, set)
 	}
 	return g.rotate(ctx, publish, set)
@@ -80,6 +84,10 @@ func (g *Generated) rotate(ctx context.Context, publish Publish, set Set) error 
 	if err := publishBundle(ctx, publish, rotated); err != nil {
 		return err
 	}
+	if !g.options.IsLeader() {
+		return nil // it has lost its lease, perhaps before the bundle was written
+	}
+	rotated.Announced = time.Now().UTC().Round(0)
 	if err := g.options.Store.Save(ctx, rotated); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package certificates
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,11 +20,12 @@ const (
 	keyNextChain = "next.crt"
 	keyNextKey   = "next.key"
 	keyPrevious  = "previous-ca.crt"
+	keyAnnounced = "announced" // in RFC 3339
 )
 
 // Secret is the Store that replicas share. It needs the permissions to get, create and
-// update the Secret. Any replica rotates the certificates when that is due; if several
-// do so at once, one of them wins, and the others use its certificates.
+// update the Secret. The leader rotates the certificates; if a former leader does so at the
+// same time, one of them wins, and the other one uses its certificates.
 type Secret struct {
 	client client.Client
 	secret corev1.Secret // as last loaded or saved
@@ -48,10 +50,11 @@ func (s *Secret) Load(ctx context.Context) (Set, bool, error) {
 	}
 	s.secret = found
 	data := found.Data
+	announced, _ := time.Parse(time.RFC3339Nano, string(data[keyAnnounced])) // zero for what is not there
 	return Set{
 		Current:  KeyPair{Chain: data[keyChain], Key: data[keyKey]},
 		Next:     KeyPair{Chain: data[keyNextChain], Key: data[keyNextKey]},
-		Previous: data[keyPrevious],
+		Previous: data[keyPrevious], Announced: announced,
 	}, true, nil
 }
 
@@ -68,6 +71,9 @@ func (s *Secret) Save(ctx context.Context, set Set) error {
 	}
 	if len(set.Previous) > 0 {
 		saved.Data[keyPrevious] = set.Previous
+	}
+	if !set.Announced.IsZero() {
+		saved.Data[keyAnnounced] = []byte(set.Announced.Format(time.RFC3339Nano))
 	}
 	switch err := s.write(ctx, saved); {
 	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), apierrors.IsNotFound(err):

@@ -2,6 +2,7 @@ package certificates
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,62 @@ func TestReplicasShareTheirCertificates(t *testing.T) {
 				g.Expect(trusts(source, bundles[len(bundles)-1], hosts[0])).To(gomega.Succeed())
 			}
 		}
+	})
+}
+
+// What a standby publishes reaches no API server. If it rotated the certificates while there is no
+// leader, their clients would not trust the second one.
+func TestOnlyALeaderRotatesTheCertificatesOfTheSecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, api, leads := gomega.NewWithT(t), fake.NewClientBuilder().Build(), [2]atomic.Bool{}
+		leads[0].Store(true)
+		leader, standby := &cluster{}, &cluster{}
+		var sources []*Generated
+		for i, c := range []*cluster{leader, standby} {
+			source := NewGenerated(Options{Names: hosts, Rotation: time.Hour, Store: NewSecret(api, "ns", "certs"), IsLeader: leads[i].Load, Logger: c.logger()})
+			sources = append(sources, source)
+			c.bundles = [][]byte{openSource(t, source)}
+			t.Cleanup(runSource(t, source, c.publish))
+		}
+		rotates := func() bool {
+			before := leaf(sources[0])
+			time.Sleep(50 * time.Minute)
+			synctest.Wait()
+			g.Expect(leaf(sources[1]).Equal(leaf(sources[0]))).To(gomega.BeTrue())
+			return !leaf(sources[0]).Equal(before)
+		}
+		g.Expect(rotates()).To(gomega.BeFalse())
+		g.Expect(rotates()).To(gomega.BeTrue())
+		announced := leader.published()[1]
+		leads[0].Store(false)
+		for range 3 {
+			g.Expect(rotates()).To(gomega.BeFalse())
+			g.Expect(trusts(sources[0], announced, hosts[0])).To(gomega.Succeed())
+		}
+		leads[1].Store(true)
+		g.Expect(rotates()).To(gomega.BeTrue())
+		g.Expect(trusts(sources[0], announced, hosts[0])).To(gomega.Succeed())
+		g.Expect(append(leader.logged(), standby.logged()...)).To(gomega.BeEmpty())
+	})
+}
+
+// A leader that loses its lease while it publishes does not know whether the bundle was written.
+func TestALostLeaseEndsARotation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, c, leads := gomega.NewWithT(t), &cluster{}, atomic.Bool{}
+		leads.Store(true)
+		store := NewSecret(fake.NewClientBuilder().Build(), "ns", "certs")
+		source := NewGenerated(Options{Names: hosts, Rotation: time.Hour, Store: store, IsLeader: leads.Load, Logger: c.logger()})
+		openSource(t, source)
+		before := leaf(source)
+		t.Cleanup(runSource(t, source, func(ctx context.Context, bundle []byte) error {
+			leads.Store(false)
+			return c.publish(ctx, bundle)
+		}))
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		g.Expect(c.published()).To(gomega.HaveLen(1))
+		g.Expect(leaf(source).Equal(before)).To(gomega.BeTrue())
 	})
 }
 

@@ -12,6 +12,9 @@ import (
 type Set struct {
 	Current, Next KeyPair
 	Previous      []byte
+	// Announced is when the clients were told about the CA of the next certificate. Zero: when
+	// that was generated.
+	Announced time.Time
 }
 
 // NewSet generates the first certificates.
@@ -58,9 +61,12 @@ func mergeBundles(bundles ...[]byte) []byte {
 	return all
 }
 
-// nextRotation returns the time of the next rotation. The next certificate was
-// generated when the current one became current.
+// nextRotation returns the time of the next rotation: the clients know the CA of the next
+// certificate for one rotation then.
 func (s Set) nextRotation(rotation time.Duration) (time.Time, error) {
+	if !s.Announced.IsZero() {
+		return s.Announced.Add(rotation), nil
+	}
 	next, _, err := s.Next.parse()
 	if err != nil {
 		return time.Time{}, err

@@ -46,7 +46,7 @@ func NewManager(c client.Client, options Options, logger logr.Logger) *Manager {
 // Endpoint completes the endpoint for an admission server: Publish publishes to this
 // manager, and requests reach the handler at the ids of the admission handlers.
 func (m *Manager) Endpoint(handler http.Handler, cluster settings.AdmissionEndpoint) settings.AdmissionEndpoint {
-	cluster.Handler, cluster.Publish = m.Route(handler), m.Publish
+	cluster.Handler, cluster.Publish, cluster.IsLeader = m.Route(handler), m.Publish, m.isLeading
 	return cluster
 }
 
@@ -83,6 +83,13 @@ func (m *Manager) Publish(ctx context.Context, config admissionregistrationv1.We
 			return ctx.Err()
 		}
 	}
+}
+
+// isLeading reports whether this replica writes the configurations.
+func (m *Manager) isLeading() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.leading
 }
 
 // isWritten reports whether Publish need not wait for the generation anymore.

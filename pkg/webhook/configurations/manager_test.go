@@ -3,6 +3,7 @@ package configurations
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 var managed = Options{Name: "auto.kopf.dev"}
@@ -110,6 +113,20 @@ func TestPublishWaitsForTheClusterInTheLeaderOnly(t *testing.T) {
 		stop()
 		synctest.Wait()
 		g.Expect(published.Load()).To(gomega.BeFalse(), "a replica that does not lead anymore does not wait")
+	})
+}
+
+// A server asks before it replaces a certificate that replicas share.
+func TestTheEndpointKnowsTheLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, c := gomega.NewWithT(t), newCluster()
+		m := NewManager(c, managed, c.logger())
+		endpoint := m.Endpoint(http.NotFoundHandler(), settings.AdmissionEndpoint{})
+		g.Expect(endpoint.IsLeader()).To(gomega.BeFalse())
+		stop := lead(t, m)
+		g.Expect(endpoint.IsLeader()).To(gomega.BeTrue())
+		stop()
+		g.Expect(endpoint.IsLeader()).To(gomega.BeFalse())
 	})
 }
 

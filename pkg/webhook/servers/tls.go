@@ -29,7 +29,9 @@ func (s Server) certificateSource(endpoint settings.AdmissionEndpoint, logger lo
 	if err != nil {
 		return nil, err
 	}
-	return certificates.NewGenerated(certificates.Options{Names: s.certificateNames(), Rotation: s.Rotation, Store: store, Logger: logger}), nil
+	return certificates.NewGenerated(certificates.Options{
+		Names: s.certificateNames(), Rotation: s.Rotation, Store: store, IsLeader: endpoint.IsLeader, Logger: logger,
+	}), nil
 }
 
 // certificateStore returns the store of the generated certificates, or nil to keep
