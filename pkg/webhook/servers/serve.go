@@ -44,9 +44,16 @@ func (s Server) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) 
 	if endpoint.ReportCertificate != nil {
 		endpoint.ReportCertificate(source.GetCertificate)
 	}
-	server := webhook.NewServer(webhook.Options{Host: s.Addr, Port: s.Port, TLSOpts: []func(*tls.Config){adjust}})
-	server.Register("/", stripPath(s.Path, s.withDeadlines(ctx, endpoint.Handler)))
-	return s.run(ctx, server.Start, func(ctx context.Context) error {
+	unused := &unusedConnections{}
+	server := webhook.NewServer(webhook.Options{Host: s.Addr, Port: s.Port, TLSOpts: []func(*tls.Config){adjust, unused.track}})
+	server.Register("/", unused.without(stripPath(s.Path, s.withDeadlines(ctx, endpoint.Handler))))
+	serve := func(ctx context.Context) error {
+		serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		defer context.AfterFunc(ctx, func() { unused.close(); stop() })()
+		return server.Start(serving)
+	}
+	return s.run(ctx, serve, func(ctx context.Context) error {
 		if err := s.waitUntilListening(ctx, server.StartedChecker()); err != nil {
 			return err
 		}

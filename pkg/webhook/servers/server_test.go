@@ -3,11 +3,17 @@ package servers
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/onsi/gomega"
@@ -137,6 +143,63 @@ func TestRunningRequestsAreFinished(t *testing.T) {
 	g.Eventually(statuses).WithTimeout(patience).Should(gomega.Receive(gomega.Equal(http.StatusOK)))
 	g.Eventually(stopped).WithTimeout(patience).Should(gomega.Receive(gomega.BeNil()))
 }
+
+// API servers open connections in advance. A request on one of them would be lost while the server shuts
+// down, so they are closed before it accepts no others.
+func TestConnectionsWithoutARequestAreClosedFirst(t *testing.T) {
+	g := gomega.NewWithT(t)
+	var asked atomic.Int32 // the function of the user
+	server := Server{TLSOptions: []func(*tls.Config){func(c *tls.Config) {
+		c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			asked.Add(1)
+			return nil, nil //nolint:nilnil // as it is
+		}
+	}}}
+	r := start(t, server, settings.AdmissionEndpoint{})
+	config := r.address(t)
+	address := strings.TrimPrefix(*config.URL, "https://")
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(config.CABundle)
+	unused, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	defer func() { _ = unused.Close() }()
+	expectAnswer(g, caller(t, config.CABundle), *config.URL+"/a", "/a")
+
+	stopped := make(chan error, 1)
+	go func() { stopped <- r.stop() }()
+	g.Eventually(func() error {
+		other, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = other.Close()
+		}
+		return err
+	}).WithTimeout(patience).Should(gomega.HaveOccurred())
+	g.Expect(unused.SetReadDeadline(time.Now().Add(time.Second))).To(gomega.Succeed())
+	_, err = unused.Read(make([]byte, 1))
+	g.Expect(err).To(gomega.MatchError(io.EOF), "the server has not closed the connection")
+	g.Expect(<-stopped).To(gomega.Succeed())
+	g.Expect(asked.Load()).To(gomega.BeNumerically(">=", 2))
+}
+
+// Connections that their clients have closed without a request take no memory for ever.
+func TestClosedConnectionsWithoutARequestAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, u := gomega.NewWithT(t), &unusedConnections{}
+		for port := range 3 {
+			u.add(from(port))
+			time.Sleep(maxUnused)
+		}
+		u.add(from(3))
+		g.Expect(u.byClient).To(gomega.HaveLen(2))
+	})
+}
+
+// from is a connection of a client with this port.
+type from int
+
+func (from) Close() error { return nil }
+
+func (f from) RemoteAddr() net.Addr { return &net.TCPAddr{Port: int(f)} }
 
 func TestInvalidServersAreErrors(t *testing.T) {
 	tests := map[string]struct {
