@@ -4,6 +4,7 @@ package admission
 
 import (
 	"flag"
+	"os"
 	"testing"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -15,7 +16,11 @@ import (
 
 var cluster *testenv.Cluster
 
+// The test binary is also that of replicas, so that a test can kill one.
 func TestMain(m *testing.M) {
+	if os.Getenv(namespaceVariable) != "" {
+		os.Exit(runReplica())
+	}
 	// The tests wait more than they compute. A flag on the command line takes precedence.
 	_ = flag.Set("test.parallel", "12")
 	ctrl.SetLogger(operators.Logger())

@@ -1,189 +1,176 @@
 package admission
 
 import (
-	"context"
 	"flag"
-	"io"
-	"net"
-	"slices"
-	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/onsi/gomega"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
 var (
-	restarts  = flag.Int("restarts", 4, "the number of restarts in a rolling update")
-	frequency = flag.Int("frequency", 50, "the number of reviewed requests per second in a rolling update")
+	restarts = flag.Int("restarts", 4, "the number of restarts in a rolling update")
+	kills    = flag.Int("kills", 1, "the number of replicas that are killed in a rolling update")
 )
 
-// service forwards connections to replicas, as a Service does. It learns late that one stops.
-type service struct {
-	t        *testing.T
-	listener net.Listener
-	mu       sync.Mutex
-	ports    []int
-	next     int
+// replicas are those of a test, with their service and a load.
+type replicas struct {
+	*gomega.WithT
+	t         *testing.T
+	namespace string
+	service   *service
+	load      *load
+	logs      *operators.Journal
+	rotations int // that the test has seen
 }
 
-// learning is how late a service learns that a replica stops.
-const learning = 200 * time.Millisecond
-
-func newService(t *testing.T) *service {
+func newReplicas(t *testing.T) *replicas {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	namespace := cluster.Namespace(t)
+	return &replicas{WithT: gomega.NewWithT(t), t: t, namespace: namespace, service: newService(t), load: newLoad(t, namespace), logs: &operators.Journal{}}
+}
+
+func (r *replicas) newReplica() replica {
+	return replica{namespace: r.namespace, url: r.service.url(), port: testenv.FreePort(r.t)}
+}
+
+// start starts a replica in this process, and returns what stops it in order.
+func (r *replicas) start() (stop func()) {
+	r.t.Helper()
+	one := r.newReplica()
+	operator := operators.Start(r.t, cluster.Config(), r.namespace, one.registry(), one.adjust, func(o *kopf.Options) { o.Logger = r.logs.Logger() })
+	r.service.add(one.port)
+	return func() {
+		r.note("stop", one)
+		r.service.removeLate(one.port)
+		operator.Stop()
+		r.note("stopped", one)
 	}
-	t.Cleanup(func() { _ = listener.Close() })
-	s := &service{t: t, listener: listener}
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go s.forward(connection)
-		}
-	}()
-	return s
 }
 
-func (s *service) url() string { return "https://" + s.listener.Addr().String() }
-
-func (s *service) add(port int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ports = append(s.ports, port)
+// startFirst starts the first replica, and the load when the cluster calls it.
+func (r *replicas) startFirst() (stop func()) {
+	r.t.Helper()
+	stop = r.start()
+	r.Eventually(r.load.rejects).Should(haveCode(418, "bad"))
+	r.load.start()
+	return stop
 }
 
-// removeLate removes a replica that was asked to stop.
-func (s *service) removeLate(port int) {
-	time.AfterFunc(learning, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.ports = slices.DeleteFunc(s.ports, func(one int) bool { return one == port })
-	})
-}
-
-// forward connects to the next replica, and copies until both sides have ended.
-func (s *service) forward(from net.Conn) {
-	defer func() { _ = from.Close() }()
-	s.mu.Lock()
-	s.next++
-	port := s.ports[s.next%len(s.ports)]
-	s.mu.Unlock()
-	to, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return
+// spawn starts a standby as a process, and waits until the API server has called it.
+func (r *replicas) spawn() (port int, kill func()) {
+	r.t.Helper()
+	leader := r.leader()
+	one := r.newReplica()
+	process := one.spawn(r.t)
+	r.service.add(one.port)
+	r.Eventually(r.service.usedBy).WithArguments(one.port).Should(gomega.BeNumerically(">", 0))
+	return one.port, func() {
+		r.Expect(r.leader()).To(gomega.Equal(leader), "the process must be a standby")
+		r.note("kill", one)
+		r.Expect(process.Kill()).To(gomega.Succeed())
 	}
-	defer func() { _ = to.Close() }()
-	var both sync.WaitGroup
-	for _, way := range [][2]net.Conn{{from, to}, {to, from}} {
-		both.Go(func() {
-			_, _ = io.Copy(way[1], way[0])
-			_ = way[1].(*net.TCPConn).CloseWrite()
-		})
-	}
-	both.Wait()
 }
 
-// Replicas take turns as in a rolling update: the new one is ready before the old one stops. Every
-// request is reviewed, and none fails.
+// note logs what happens to a replica, next to the requests that fail.
+func (r *replicas) note(what string, to replica) {
+	r.t.Helper()
+	r.t.Logf("%s: %s %d", time.Now().Format(time.StampMilli), what, to.port)
+}
+
+func (r *replicas) leader() string {
+	r.t.Helper()
+	lease := &coordinationv1.Lease{}
+	r.Expect(cluster.Client().Get(r.t.Context(), types.NamespacedName{Namespace: r.namespace, Name: r.namespace}, lease)).To(gomega.Succeed())
+	return *lease.Spec.HolderIdentity
+}
+
+// certificate returns the current certificate.
+func (r *replicas) certificate() string {
+	r.t.Helper()
+	secret := &corev1.Secret{}
+	r.Expect(cluster.Client().Get(r.t.Context(), types.NamespacedName{Namespace: r.namespace, Name: "webhooks"}, secret)).To(gomega.Succeed())
+	return string(secret.Data[corev1.TLSCertKey])
+}
+
+// drain removes a replica from the service, and waits until no API server uses its open connections
+// anymore: a new certificate needs new connections. When it is replaced for the second time, all of them
+// know the first replacement.
+func (r *replicas) drain(port int) {
+	r.t.Helper()
+	r.service.remove(port)
+	r.rotate()
+	r.rotate()
+	r.Eventually(r.load.areAnswered()).Should(gomega.BeTrue()) // those of the old connections, too
+	used := r.service.usedBy(port)
+	r.rotate()
+	r.Expect(r.service.usedBy(port)).To(gomega.Equal(used))
+}
+
+// rotate waits until the certificate is replaced.
+func (r *replicas) rotate() {
+	r.t.Helper()
+	before := r.certificate()
+	r.Eventually(r.certificate).ShouldNot(gomega.Equal(before), r.logs.String)
+	r.rotations++
+}
+
+// Replicas take turns as in a rolling update: the new one is ready before the old one stops. Others are
+// killed when the service has forgotten them, and certificates are replaced all the time. Every request
+// is reviewed, and none fails.
 func TestNoRequestIsMissedInARollingUpdate(t *testing.T) {
-	g, namespace, endpoint, logs := gomega.NewWithT(t), cluster.Namespace(t), newService(t), &operators.Journal{}
-	r := kopf.NewRegistry()
-	r.OnMutate(examples, func(_ context.Context, a *kopf.Admission) error {
-		a.Patch().Set("yes", "metadata", "labels", "mutated")
-		return nil
-	}, kopf.ID("mutate"))
-	r.OnValidate(examples, func(_ context.Context, a *kopf.Admission) error {
-		if a.Name() == "bad" {
-			return kopf.Reject("bad", 418)
+	t.Parallel()
+	r := newReplicas(t)
+	stop := r.startFirst()
+	for restart := range *restarts {
+		next := r.start()
+		if restart < *kills {
+			port, kill := r.spawn()
+			r.drain(port)
+			kill()
 		}
-		return nil
-	}, kopf.ID("validate"))
-	start := func() (stop func()) {
-		port := testenv.FreePort(t)
-		server := kopf.WebhookServer{Addr: "127.0.0.1", Port: port, Secret: namespace + "/webhooks", Rotation: 2 * time.Second}
-		replica := operators.Start(t, cluster.Config(), namespace, r, func(o *kopf.Options) {
-			o.Logger = logs.Logger()
-			o.Settings.Replicas = settings.Replicas{
-				LeaderElection: true, LeaseName: namespace, LeaseNamespace: namespace,
-				LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 100 * time.Millisecond,
-			}
-			o.Settings.Admission.Managed = namespace + ".kopf.dev"
-			o.Settings.Admission.ShutdownDelay = 3 * learning
-			o.Settings.Admission.Server = kopf.AdmissionServerFunc(func(ctx context.Context, of kopf.AdmissionEndpoint) error {
-				publish := of.Publish
-				of.Publish = func(ctx context.Context, config admissionregistrationv1.WebhookClientConfig) error {
-					config.URL = new(endpoint.url())
-					return publish(ctx, config)
-				}
-				return server.Serve(ctx, of)
-			})
-		})
-		endpoint.add(port)
-		return func() {
-			endpoint.removeLate(port)
-			replica.Stop()
-		}
-	}
-	stop := start()
-	good, bad := testenv.NewObject("KopfExample", namespace, "good", nil), testenv.NewObject("KopfExample", namespace, "bad", nil)
-	g.Eventually(func() error { return cluster.Client().Create(t.Context(), bad.DeepCopy(), client.DryRunAll) }).Should(haveCode(418, "bad"))
-
-	ctx, cancel := context.WithCancel(t.Context())
-	var mu sync.Mutex
-	var wrong []string
-	var sent int
-	var load sync.WaitGroup
-	load.Go(func() {
-		tick := time.NewTicker(time.Second / time.Duration(*frequency))
-		defer tick.Stop()
-		for number := 0; ctx.Err() == nil; number++ {
-			<-tick.C
-			load.Go(func() {
-				object, note := good.DeepCopy(), ""
-				if number%2 == 0 {
-					object = bad.DeepCopy()
-				}
-				err := cluster.Client().Create(context.WithoutCancel(ctx), object, client.DryRunAll)
-				matched, _ := haveCode(418, "bad").Match(err)
-				switch {
-				case number%2 == 0 && matched:
-				case number%2 == 0:
-					note = "not validated"
-				case err == nil && object.GetLabels()["mutated"] != "yes":
-					note = "not mutated"
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				if sent++; note != "" || err != nil && !matched {
-					wrong = append(wrong, note)
-					t.Logf("%s: request %d: %s %v", time.Now().Format(time.StampMilli), number, note, err)
-				}
-			})
-		}
-	})
-	for range *restarts {
-		next := start()
 		stop()
 		stop = next
 	}
-	cancel()
-	load.Wait()
-	t.Logf("%d requests", sent)
-	g.Expect(wrong).To(gomega.BeEmpty(), "of %d requests\n%s", sent, logs.String())
+	r.rotate()
+	r.load.stop()
+	sent, unchecked, failed := r.load.counts()
+	t.Logf("%d requests, %d restarts, %d kills, at least %d rotations", sent, *restarts, min(*kills, *restarts), r.rotations)
+	r.Expect([]int{unchecked, failed}).To(gomega.Equal([]int{0, 0}), "unchecked and failed of %d requests\n%s", sent, r.logs)
 	stop()
-	g.Expect(webhooks(t, namespace)()).To(gomega.Equal(1))
+	r.Expect(webhooks(t, r.namespace)()).To(gomega.Equal(1))
+}
+
+// A standby is killed in the middle of its work, and the service learns of it late. Nothing is admitted
+// unchecked. What fails is what was sent to that replica.
+func TestAKillCostsOnlyTheRequestsOfItsReplica(t *testing.T) {
+	t.Parallel()
+	r := newReplicas(t)
+	stop := r.startFirst()
+	lost := 0
+	for range *kills {
+		port, kill := r.spawn()
+		_, _, before := r.load.counts()
+		kill()
+		<-r.service.removeLate(port)
+		r.Eventually(r.load.areAnswered()).Should(gomega.BeTrue())
+		_, _, failed := r.load.counts()
+		lost += r.service.lostBy(port)
+		r.Expect(failed - before).To(gomega.BeNumerically("<=", r.service.lostBy(port)))
+		r.rotate()
+		_, _, later := r.load.counts()
+		r.Expect(later).To(gomega.Equal(failed), "a request fails although the service knows better")
+	}
+	r.load.stop()
+	sent, unchecked, failed := r.load.counts()
+	t.Logf("%d requests, of which %d have failed; %d connections were lost", sent, failed, lost)
+	r.Expect(unchecked).To(gomega.BeZero())
+	stop()
 }
