@@ -272,7 +272,7 @@ func (l *life) pass() {
 
 // run is an entire pass, in one goroutine.
 func (l *life) run(p *pass) (wake time.Duration, err error) {
-	p.engine.permits.Begin(p.key.Resource)
+	p.engine.permits.Begin(p.key.Resource, nil)
 	defer p.engine.permits.Release()
 	p.due, p.wake, p.err = p.begin(l.t.Context())
 	for call := p.next(nil); call != nil; call = p.next(call) {

@@ -2,6 +2,8 @@ package reconcile
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -41,14 +43,24 @@ func (w *workers) makeCalls(p *pass, first func() *execution.Call) {
 			w.detached.Go(func() { w.attach(p) })
 		}
 	}()
-	for call = first(); call != nil; {
+	for call = w.work(p, first); call != nil; {
 		call.Make()
 		last := call
 		call = nil
-		call = p.next(last)
+		call = w.work(p, func() *execution.Call { return p.next(last) })
 	}
 	ended = true
 	w.attach(p)
+}
+
+// work does the work of a pass until the next call of a handler. It warns if that takes long: filters
+// and storages, which are the code of users, may never return.
+func (w *workers) work(p *pass, work func() *execution.Call) *execution.Call {
+	overdue := time.AfterFunc(overdueCall, func() {
+		p.report.Log.Info("The object has been waiting for more than 10 minutes, because a filter, a storage, or a lifecycle does not return.")
+	})
+	defer overdue.Stop()
+	return work()
 }
 
 // attach ends a pass that was detached, with its permit: the queue hands out the object again.
@@ -111,10 +123,27 @@ func (w *workers) waitForCalls(ctx context.Context) {
 	case <-time.After(abandonDelay):
 	}
 	if ctx.Err() != nil {
+		w.reportUnreturned()
 		<-ended // whoever stops the operator decides how long to wait
 		return
 	}
 	w.abandonCalls()
+}
+
+// reportUnreturned says which passes have not ended although the operator is stopping.
+func (w *workers) reportUnreturned() {
+	e := w.engine
+	e.mu.Lock()
+	keys := slices.Collect(maps.Keys(e.detached))
+	e.mu.Unlock()
+	for _, key := range keys {
+		ids := e.runningHandlers(key)
+		message := "The handler has not returned although it was canceled, because the operator is stopping. The next operator calls it again."
+		if len(ids) == 0 {
+			message = "A filter, a storage, or a lifecycle has not returned, and the operator is stopping. The next operator handles the object."
+		}
+		e.objectLogger(key).Error(nil, message, "handlers", ids)
+	}
 }
 
 // abandonCalls lets go of the passes that have not ended, and says so for each of them.
@@ -129,21 +158,30 @@ func (w *workers) abandonCalls() {
 		}
 	}
 	e.mu.Unlock()
-	const message = "The handler has not returned although it was canceled for a pause. The object is not handled until the handler returns. The operator goes on with all others."
 	for _, key := range fresh {
-		reporter := e.reporter(key, nil)
-		running, _ := e.slots.Of(key)
-		ids := make([]string, 0, len(running))
-		for _, one := range running {
-			ids = append(ids, reporter.ReportedID(one.Call.ID))
+		ids := e.runningHandlers(key)
+		message := "The handler has not returned although it was canceled for a pause. The object is not handled until the handler returns. The operator goes on with all others."
+		if len(ids) == 0 {
+			message = "A filter, a storage, or a lifecycle has not returned before the end of a pause. The object is not handled until it returns. The operator goes on with all others."
 		}
 		e.objectLogger(key).Error(nil, message, "handlers", ids)
 		if r := e.resources.get(key.Resource); r != nil {
 			if snapshot := r.Cached(key.NamespacedName); snapshot != nil {
-				reporter.Event(snapshot.Body(), report.Warning, daemons.ReasonAbandoned, message)
+				e.reporter(key, nil).Event(snapshot.Body(), report.Warning, daemons.ReasonAbandoned, message)
 			}
 		}
 	}
+}
+
+// runningHandlers returns the ids of the handlers of an object that are running.
+func (e *Engine) runningHandlers(key object.Key) []string {
+	reporter := e.reporter(key, nil)
+	running, _ := e.slots.Of(key)
+	ids := make([]string, 0, len(running))
+	for _, one := range running {
+		ids = append(ids, reporter.ReportedID(one.Call.ID))
+	}
+	return ids
 }
 
 // whenFree changes the state of an object while no pass can run, or after the end of a pass that

@@ -80,7 +80,7 @@ func (l *lone) begin() *pass {
 	l.t.Helper()
 	l.show()
 	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
-	l.engine.permits.Begin(p.key.Resource)
+	l.engine.permits.Begin(p.key.Resource, nil)
 	p.due, p.wake, p.err = p.begin(l.t.Context())
 	return p
 }
@@ -105,7 +105,7 @@ func (l *lone) pass() (wake time.Duration, err error) {
 func (l *lone) look() (wake time.Duration, err error) {
 	l.t.Helper()
 	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
-	l.engine.permits.Begin(p.key.Resource)
+	l.engine.permits.Begin(p.key.Resource, nil)
 	p.due, p.wake, p.err = p.begin(l.t.Context())
 	return l.end(p)
 }

@@ -92,14 +92,30 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 	return w.beginPass(w.newPass(r, key)), nil
 }
 
+// workerPatience is how long a worker waits for the part of a pass that calls no handlers: filters and
+// storages of users may never return, and a pause waits for the workers.
+const workerPatience = time.Second
+
 // beginPass makes the part of a pass that calls no handlers, and detaches the rest.
 func (w *workers) beginPass(p *pass) ctrl.Result {
-	w.engine.permits.Begin(p.key.Resource)
-	if err := handler.WithRecover(func() error {
+	if !w.engine.permits.Begin(p.key.Resource, w.stopping) {
+		return ctrl.Result{}
+	}
+	began := handler.Start(func() error {
 		p.due, p.wake, p.err = p.begin(w.writes)
 		return nil
-	}); err != nil {
-		p.due, p.err = nil, err
+	})
+	patience := time.NewTimer(workerPatience)
+	defer patience.Stop()
+	select {
+	case err := <-began:
+		p.endBegin(err)
+	case <-patience.C:
+		w.detach(p, func() *execution.Call {
+			p.endBegin(<-began)
+			return p.next(nil)
+		})
+		return ctrl.Result{}
 	}
 	if p.due != nil {
 		w.detach(p, func() *execution.Call { return p.next(nil) })
@@ -107,6 +123,14 @@ func (w *workers) beginPass(p *pass) ctrl.Result {
 	}
 	w.engine.permits.Release()
 	return w.end(p)
+}
+
+// endBegin ends the part of a pass that calls no handlers. The error is that of code of users that has
+// ended the goroutine.
+func (p *pass) endBegin(err error) {
+	if err != nil {
+		p.due, p.err = nil, err
+	}
 }
 
 // beginWithEvents detaches the entire pass over an object with watch events for event
@@ -120,8 +144,10 @@ func (w *workers) beginWithEvents(p *pass, cached *object.Snapshot) {
 
 // runAfterEvents calls the event handlers, and begins the pass. It returns the first call.
 func (w *workers) runAfterEvents(p *pass, events eventHandlers, slot *capacity.Running) *execution.Call {
-	p.err = events.handleWith(w.calls, slot)
-	w.engine.permits.Continue(p.key.Resource)
+	func() {
+		defer w.engine.permits.Continue(p.key.Resource) // also if the goroutine ends: attach returns it
+		p.err = events.handleWith(w.calls, slot)
+	}()
 	if p.err != nil {
 		return nil
 	}
@@ -262,6 +288,7 @@ func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Dur
 // end ends a pass, and returns when the next one is due.
 func (w *workers) end(p *pass) ctrl.Result {
 	if p.err != nil {
+		p.err = handler.Readable(p.err) // it can be that of a storage
 		p.isOpen, p.wake = always, p.recordFailure(p.err)
 	} else {
 		p.object.failures = 0

@@ -51,8 +51,8 @@ func TestEventHandlersKeepThePermitsBalanced(t *testing.T) {
 		w := hear(t)
 		w.engine.permits = capacity.NewPermits(1)
 		w.pass(object.WatchEvent{Type: apiwatch.Added, Snapshot: w.first})
-		w.engine.permits.Begin("one")
-		go func() { w.engine.permits.Begin("two"); w.engine.permits.Release() }()
+		w.engine.permits.Begin("one", nil)
+		go func() { w.engine.permits.Begin("two", nil); w.engine.permits.Release() }()
 		synctest.Wait()
 		if got := w.engine.permits.Waiting(); got != 1 {
 			t.Errorf("%d wait for the only permit", got)

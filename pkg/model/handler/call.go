@@ -2,6 +2,7 @@ package handler
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 
 	"github.com/kopf-go/kopf/pkg/internal/isolate"
@@ -47,7 +48,10 @@ func (d *Declaration) CallDaemon(ctx context.Context, t *Task) (err error) {
 		return callObserved(ctx, d, d.onDaemon, t)
 	}
 	defer recoverPanic(&err)
-	return d.onDaemon(ctx, t)
+	if err = d.onDaemon(ctx, t); err != nil {
+		read(err)
+	}
+	return err
 }
 
 // CallTimer calls a timer. A panic becomes a PanicError. The caller must expect that the
@@ -72,7 +76,9 @@ func CallChild(ctx context.Context, d *Declaration, c *ChildChange) error {
 func (d *Declaration) CallIndex(ctx context.Context, i *Indexed) (values any, err error) {
 	defer observe(ctx, d, i)(&err)
 	err = WithRecover(func() (err error) {
-		values, err = d.onIndex(ctx, i)
+		if values, err = d.onIndex(ctx, i); err != nil {
+			read(err)
+		}
 		return err
 	})
 	return values, err
@@ -83,7 +89,9 @@ func (d *Declaration) CallIndex(ctx context.Context, i *Indexed) (values any, er
 func (d *Declaration) CallActivity(ctx context.Context, a *Activity) (result any, err error) {
 	defer observe(ctx, d, a)(&err)
 	err = WithRecover(func() (err error) {
-		result, err = d.onActivity(ctx, a)
+		if result, err = d.onActivity(ctx, a); err != nil {
+			read(err)
+		}
 		return err
 	})
 	return result, err
@@ -96,14 +104,20 @@ func call[A any, F ~func(context.Context, A) error](ctx context.Context, d *Decl
 		return callObserved(ctx, d, fn, arguments)
 	}
 	defer recoverPanic(&err)
-	return fn(ctx, arguments)
+	if err = fn(ctx, arguments); err != nil {
+		read(err) // in the goroutine of the handler
+	}
+	return err
 }
 
 func callObserved[A any, F ~func(context.Context, A) error](ctx context.Context, d *Declaration, fn F, arguments A) (err error) {
 	err = ErrExited // unless the handler returns
 	defer observe(ctx, d, arguments)(&err)
 	defer recoverPanic(&err)
-	return fn(ctx, arguments)
+	if err = fn(ctx, arguments); err != nil {
+		read(err)
+	}
+	return err
 }
 
 // Observer is told about every call of a handler, with its arguments, and returns a function
@@ -142,6 +156,37 @@ func WithRecover(call func() error) (err error) {
 		return ErrExited
 	}
 	return err
+}
+
+// Start is WithRecover for callers that do not wait: the channel gets the error.
+func Start(call func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		err := ErrExited // unless the code returns
+		defer func() { done <- err }()
+		defer recoverPanic(&err)
+		err = call()
+	}()
+	return done
+}
+
+// Readable returns an error whose text can be read. The methods of errors are the code of users, too:
+// a nil pointer in an error panics when it is logged.
+func Readable(err error) error {
+	if err == nil {
+		return nil
+	}
+	if unreadable := WithRecover(func() error { read(err); return nil }); unreadable != nil {
+		return unreadable
+	}
+	return err
+}
+
+// read calls the methods of an error.
+func read(err error) {
+	_ = err.Error()
+	_ = errors.Is(err, ErrExited)
+	_ = errors.As(err, new(*PanicError))
 }
 
 func recoverPanic(err *error) {

@@ -89,6 +89,7 @@ func CallDrift(ctx context.Context, d *Declaration, c *Drift) (r convergence.Res
 	defer observe(ctx, d, c)(&err)
 	defer recoverPanic(&err)
 	if r, err = d.onDrift(ctx, c); err != nil {
+		read(err)
 		return r, err
 	}
 	if wrong := r.Check(c.of); wrong != nil {

@@ -51,6 +51,7 @@ func run(transform Transform, obj *unstructured.Unstructured) (err error) {
 			}
 		}()
 		if failure := transform(obj); failure != nil {
+			_ = failure.Error() // the code of users, too: if it panics, the transformation has
 			err = &TransformError{Name: function.Symbol(transform), Err: failure}
 		}
 	})

@@ -254,11 +254,22 @@ func (a *Call) End() error {
 }
 
 // NormalizeResult converts the result of a handler into what a status can hold. The
-// error is permanent: the handler would return the same result again.
-func NormalizeResult(value any) (any, error) {
-	result, err := object.Normalize(value)
-	if err != nil {
-		return nil, handler.Permanent(fmt.Errorf("the result cannot be stored in the status: %w", err))
+// error is permanent: the handler would return the same result again. A panic of the code of
+// users that encodes the result is an error as any other of the handler.
+func NormalizeResult(value any) (result any, err error) {
+	if value == nil {
+		return nil, nil //nolint:nilnil // there is no result
 	}
-	return result, nil
+	failure := handler.WithRecover(func() error {
+		result, err = object.Normalize(value)
+		return nil
+	})
+	switch {
+	case failure != nil:
+		return nil, fmt.Errorf("the result cannot be encoded: %w", failure)
+	case err != nil:
+		return nil, handler.Permanent(fmt.Errorf("the result cannot be stored in the status: %w", err))
+	default:
+		return result, nil
+	}
 }

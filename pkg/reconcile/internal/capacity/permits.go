@@ -43,32 +43,64 @@ const beginShare = 5
 // NewPermits returns this many permits.
 func NewPermits(number int) *Permits { return &Permits{free: number} }
 
-// Begin waits for the permit of a pass that begins.
-func (p *Permits) Begin(resource string) {
-	p.acquire(resource, func(l *line, ready chan struct{}) { l.beginning = append(l.beginning, ready) })
+// Begin waits for the permit of a pass that begins. It returns false without one if it was stopped:
+// the code of users may have all permits, and never return.
+func (p *Permits) Begin(resource string, stop <-chan struct{}) bool {
+	ready := p.acquire(resource, func(l *line, ready chan struct{}) { l.beginning = append(l.beginning, ready) })
+	select {
+	case <-ready:
+		return true
+	case <-stop:
+		return !p.leave(resource, ready)
+	}
+}
+
+// leave takes a pass that has not begun out of its line. It returns false if the pass has a permit by
+// now.
+func (p *Permits) leave(resource string, ready chan struct{}) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(p.lines, func(l *line) bool { return l.resource == resource && slices.Contains(l.beginning, ready) })
+	if i < 0 {
+		return false
+	}
+	l := p.lines[i]
+	l.beginning = slices.DeleteFunc(l.beginning, func(other chan struct{}) bool { return other == ready })
+	if len(l.finishing)+len(l.beginning) == 0 {
+		p.lines = slices.Delete(p.lines, i, i+1)
+	}
+	p.waiting--
+	return true
 }
 
 // Continue waits for the permit of a pass that has called a handler. It is limited by the
 // work that others do with their permits, and by the code of users that does not return, so it needs no
 // context.
 func (p *Permits) Continue(resource string) {
-	p.acquire(resource, func(l *line, ready chan struct{}) { l.finishing = append(l.finishing, ready) })
+	<-p.acquire(resource, func(l *line, ready chan struct{}) { l.finishing = append(l.finishing, ready) })
 }
 
-func (p *Permits) acquire(resource string, join func(l *line, ready chan struct{})) {
+// acquire returns a channel that is closed when the pass has its permit.
+func (p *Permits) acquire(resource string, join func(l *line, ready chan struct{})) (ready chan struct{}) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.free > 0 {
 		p.free--
-		p.mu.Unlock()
-		return
+		return granted
 	}
-	ready := make(chan struct{})
+	ready = make(chan struct{})
 	join(p.lineOf(resource), ready)
 	p.waiting++
 	p.watch()
-	p.mu.Unlock()
-	<-ready
+	return ready
 }
+
+// granted is closed.
+var granted = func() chan struct{} {
+	closed := make(chan struct{})
+	close(closed)
+	return closed
+}()
 
 // watch makes sure that a missing return of permits is noticed. The lock is held.
 func (p *Permits) watch() {
@@ -87,16 +119,25 @@ func (p *Permits) addIfStuck() {
 	if p.waiting == 0 {
 		return
 	}
-	finishing := slices.IndexFunc(p.lines, func(l *line) bool { return len(l.finishing) > 0 })
-	if finishing >= 0 && time.Since(p.returned) >= patience {
+	if time.Since(p.returned) >= patience && p.handToFinishing() {
 		p.free--
-		p.lines[finishing].finished = 0 // none that begins
-		p.handTo(finishing)
 	}
 	if p.waiting > 0 {
 		p.watched = true
 		time.AfterFunc(patience, p.addIfStuck)
 	}
+}
+
+// handToFinishing hands a permit to a pass that finishes. It returns false if none waits. The lock is
+// held.
+func (p *Permits) handToFinishing() bool {
+	i := slices.IndexFunc(p.lines, func(l *line) bool { return len(l.finishing) > 0 })
+	if i < 0 {
+		return false
+	}
+	p.lines[i].finished = 0 // none that begins
+	p.handTo(i)
+	return true
 }
 
 // handTo hands a permit to the next pass of a line. The lock is held.
@@ -119,16 +160,19 @@ func (p *Permits) lineOf(resource string) *line {
 	return p.lines[i]
 }
 
-// Release returns a permit, which is handed to the next waiting pass.
+// Release returns a permit, which is handed to the next waiting pass. One that was added is only for
+// passes that finish: those that begin could keep it, too.
 func (p *Permits) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.returned = time.Now()
-	if len(p.lines) == 0 {
+	switch added := p.free < 0; {
+	case added && p.handToFinishing():
+	case added, len(p.lines) == 0:
 		p.free++
-		return
+	default:
+		p.handTo(0)
 	}
-	p.handTo(0)
 }
 
 // pop removes the pass that goes next.

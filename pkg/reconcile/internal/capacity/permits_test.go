@@ -13,7 +13,7 @@ import (
 // returns the order in which they get it.
 func order(arrivals ...string) (got []string) {
 	p := NewPermits(1)
-	p.Begin("a")
+	p.Begin("a", nil)
 	var mu sync.Mutex
 	for _, arrival := range arrivals {
 		resource, finishes := strings.CutSuffix(arrival, "!")
@@ -21,7 +21,7 @@ func order(arrivals ...string) (got []string) {
 			if finishes {
 				p.Continue(resource)
 			} else {
-				p.Begin(resource)
+				p.Begin(resource, nil)
 			}
 			mu.Lock()
 			got = append(got, arrival)
@@ -61,7 +61,7 @@ func TestNoMorePassesWorkThanThereArePermits(t *testing.T) {
 		var working, most int
 		for range passes {
 			go func() {
-				p.Begin("a")
+				p.Begin("a", nil)
 				defer p.Release()
 				mu.Lock()
 				working++
@@ -91,10 +91,10 @@ func TestPassesThatFinishDoNotWaitForStuckOnes(t *testing.T) {
 		p := NewPermits(2)
 		stuck := make(chan struct{})
 		for range 2 {
-			p.Begin("slow")
+			p.Begin("slow", nil)
 		}
 		go func() {
-			p.Begin("slow")
+			p.Begin("slow", nil)
 			<-stuck
 			p.Release()
 		}()
@@ -120,8 +120,55 @@ func TestPassesThatFinishDoNotWaitForStuckOnes(t *testing.T) {
 		synctest.Wait()
 		p.Release()
 		p.Release()
+		synctest.Wait() // the third pass begins, and ends
 		if p.free != 2 || p.Waiting() != 0 {
 			t.Errorf("%d permits are free in the end, %d wait", p.free, p.Waiting())
 		}
+	})
+}
+
+// A pass that waits to begin can be stopped, and takes no permit with it.
+func TestPassThatBeginsCanBeStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, stop := NewPermits(1), make(chan struct{})
+		p.Begin("a", nil)
+		began := make(chan bool, 1)
+		go func() { began <- p.Begin("a", stop) }()
+		synctest.Wait()
+		close(stop)
+		if <-began || p.Waiting() != 0 {
+			t.Errorf("%d passes wait", p.Waiting())
+		}
+		p.Release()
+		if p.free != 1 || !p.Begin("a", stop) {
+			t.Errorf("%d permits are free", p.free)
+		}
+	})
+}
+
+// Passes that begin get no permits that were added for those that finish: they could keep them, too.
+func TestPassesThatBeginDoNotTakeAddedPermits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPermits(1)
+		p.Begin("stuck", nil)
+		stop := make(chan struct{})
+		begun := 0
+		for range 10 {
+			go func() {
+				if p.Begin("stuck", stop) {
+					begun++
+				}
+			}()
+		}
+		synctest.Wait()
+		began := time.Now()
+		for range 10 {
+			p.Continue("quick")
+			p.Release()
+		}
+		if took := time.Since(began); begun != 0 || took > 20*patience {
+			t.Errorf("%d passes have begun, and those that finish took %s", begun, took)
+		}
+		close(stop)
 	})
 }
