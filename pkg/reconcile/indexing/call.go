@@ -3,6 +3,7 @@ package indexing
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,17 +18,146 @@ import (
 // fails must not block the watch all the time.
 const minRetryDelay = 100 * time.Millisecond
 
+// patience is how long the watch waits for one call of an indexing function. It is less while other
+// calls do not return.
+const patience = 10 * time.Second
+
+// exitPatience is how long a function may take to return after its context is done.
+const exitPatience = time.Second
+
+// call is one call of an indexing function. It has its own goroutine, because the function may never
+// return, and the watch must go on.
+type call struct {
+	indexer  *Indexer
+	at       entry
+	body     *object.Body
+	attempts execution.Attempts // those that failed before
+	done     chan struct{}
+
+	outcome execution.Outcome
+	matched bool
+
+	mu   sync.Mutex
+	late *failure // set when nobody waits for the call anymore
+}
+
 // indexObject updates one index for one object. The attempts are those that failed
 // before.
 func (x *Indexer) indexObject(ctx context.Context, at entry, body *object.Body, attempts execution.Attempts) {
-	outcome, matched := x.callWithFilters(ctx, at, body, &attempts)
+	c := &call{indexer: x, at: at, body: body, attempts: attempts, done: make(chan struct{})}
+	go c.make(ctx)
+	if !c.wait(ctx) && x.leave(ctx, c) {
+		return
+	}
+	x.note(ctx, c)
+}
+
+// wait waits for the call. It returns false if that takes too long.
+func (c *call) wait(ctx context.Context) bool {
+	timer := time.NewTimer(patience / time.Duration(1+c.indexer.late))
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return true
+	case <-timer.C:
+		return false
+	case <-ctx.Done():
+	}
+	select {
+	case <-c.done:
+		return true
+	case <-time.After(exitPatience):
+		return false
+	}
+}
+
+// leave excludes an object from the index until the call has returned. It returns false if the call has
+// returned by now. The lock is held.
+func (x *Indexer) leave(ctx context.Context, c *call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.done:
+		return false
+	default:
+	}
+	c.late = &failure{uid: c.body.UID()}
+	x.failing[c.at] = c.late
+	x.late++
+	c.at.handler.Table.Remove(c.at.owner)
+	if ctx.Err() == nil {
+		_, about := x.Prepare(ctx, c.body, c.at.handler)
+		handlerlog.LogOnly(about.Logger).Error(nil, "The indexing function does not return. The object is excluded from the index until it does; all others are indexed.")
+	}
+	return true
+}
+
+// make makes the call.
+func (c *call) make(ctx context.Context) {
+	c.outcome, c.matched = c.indexer.callWithFilters(ctx, c)
+	c.mu.Lock()
+	close(c.done)
+	late := c.late
+	c.mu.Unlock()
+	if late != nil {
+		c.indexer.noteLate(ctx, c)
+	}
+}
+
+// store puts the values of the object into the index, unless the object has changed since the watch has
+// gone on.
+func (c *call) store(values any) error {
+	c.mu.Lock()
+	if c.late == nil {
+		defer c.mu.Unlock()
+		return c.at.handler.Table.Replace(c.at.owner, values)
+	}
+	c.mu.Unlock()
+	c.indexer.mu.Lock()
+	defer c.indexer.mu.Unlock()
+	if !c.indexer.isCurrent(c) {
+		return nil
+	}
+	return c.at.handler.Table.Replace(c.at.owner, values)
+}
+
+// isCurrent reports whether a late call was about the object as it is known now. The lock is held.
+func (x *Indexer) isCurrent(c *call) bool {
+	if x.closed || x.failing[c.at] != c.late {
+		return false
+	}
+	current := x.Current(c.at.owner)
+	return current != nil && current.UID() == c.body.UID() && current.ResourceVersion() == c.body.ResourceVersion()
+}
+
+// noteLate notes the outcome of a call that the watch has not waited for. An object that has changed is
+// indexed again.
+func (x *Indexer) noteLate(ctx context.Context, c *call) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.late--
+	isCurrent := x.isCurrent(c)
+	if x.closed || x.failing[c.at] != c.late || ctx.Err() != nil {
+		return
+	}
+	x.forgetFailure(c.at)
+	if isCurrent {
+		x.note(ctx, c)
+	} else if body := x.Current(c.at.owner); body != nil && body.UID() == c.body.UID() {
+		x.indexObject(ctx, c.at, body, execution.Attempts{})
+	}
+}
+
+// note notes the outcome of a call.
+func (x *Indexer) note(ctx context.Context, c *call) {
+	at, outcome := c.at, c.outcome
 	switch {
 	case ctx.Err() != nil: // the outcome says nothing about the object
-	case !matched:
+	case !c.matched:
 		at.handler.Table.Remove(at.owner)
 	case outcome.Err != nil:
 		at.handler.Table.Remove(at.owner)
-		known := &failure{uid: body.UID(), attempts: attempts}
+		known := &failure{uid: c.body.UID(), attempts: c.attempts}
 		if !outcome.Final {
 			known.timer = time.AfterFunc(max(outcome.Delay, minRetryDelay), func() { x.retry(ctx, at, known) })
 		}
@@ -51,8 +181,9 @@ func (x *Indexer) retry(ctx context.Context, at entry, known *failure) {
 
 // callWithFilters calls the function, unless the object does not match its filters or does not
 // fit its Go type. A failing filter counts as an error of the function.
-func (x *Indexer) callWithFilters(ctx context.Context, at entry, body *object.Body, attempts *execution.Attempts) (outcome execution.Outcome, matched bool) {
-	ctx, call := x.Prepare(ctx, body, at.handler)
+func (x *Indexer) callWithFilters(ctx context.Context, c *call) (outcome execution.Outcome, matched bool) {
+	at := c.at
+	ctx, call := x.Prepare(ctx, c.body, at.handler)
 	failed := handler.WithRecover(func() error {
 		matched = at.handler.InScope(&handler.Cause{CallContext: call})
 		return nil
@@ -62,11 +193,11 @@ func (x *Indexer) callWithFilters(ctx context.Context, at entry, body *object.Bo
 		return execution.Outcome{}, false
 	}
 	var misfit *handler.MisfitError
-	outcome = attempts.Try(ctx, at.handler, x.Backoff, func(ctx context.Context, a handler.Attempt) (any, error) {
+	outcome = c.attempts.Try(ctx, at.handler, x.Backoff, func(ctx context.Context, a handler.Attempt) (any, error) {
 		if failed != nil {
 			return nil, failed
 		}
-		err := at.callAndStore(ctx, call, a)
+		err := c.callAndStore(ctx, call, a)
 		misfit = handler.AsMisfit(err)
 		return nil, err
 	})
@@ -92,12 +223,12 @@ func (x *Indexer) noteMisfit(at entry, misfit *handler.MisfitError) {
 }
 
 // callAndStore calls the function, and puts the values that it returns into the index.
-func (at entry) callAndStore(ctx context.Context, call handler.CallContext, a handler.Attempt) error {
-	values, err := at.handler.CallIndex(ctx, handler.NewIndexed(call, at.handler.Param, a))
+func (c *call) callAndStore(ctx context.Context, call handler.CallContext, a handler.Attempt) error {
+	values, err := c.at.handler.CallIndex(ctx, handler.NewIndexed(call, c.at.handler.Param, a))
 	if err != nil {
 		return err
 	}
-	return at.handler.Table.Replace(at.owner, values)
+	return c.store(values)
 }
 
 // logFailure logs the outcome of a failed attempt. Successes are not logged: they are

@@ -44,6 +44,7 @@ type Indexer struct {
 
 	mu      sync.Mutex
 	failing map[entry]*failure
+	late    int // calls that have not returned in time, and still run
 	closed  bool
 }
 
@@ -117,8 +118,8 @@ func (x *Indexer) RemoveFunc(gone func(owner object.Key) bool) {
 }
 
 // Close stops the Indexer: later calls have no effect. It waits for the function that
-// is running, if any; cancel the context of Update first. The indices keep their
-// values.
+// is running, if any, unless that ignores its context; cancel the context of Update first. The
+// indices keep their values.
 func (x *Indexer) Close() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
