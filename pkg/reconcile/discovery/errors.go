@@ -32,6 +32,20 @@ func (e *UnpatchableError) Error() string {
 		"declare only event handlers and indices for it", e.Resource.Resource, e.Resource.Selectors, strings.Join(e.Resource.Verbs, ", "))
 }
 
+// SelectionError says that the function of a selector has failed. What the selector has found before is
+// served on.
+type SelectionError struct {
+	Selector selector.Selector
+	Err      error
+}
+
+func (e *SelectionError) Error() string {
+	return fmt.Sprintf("the function of the selector %q has failed, so that it finds no other resources: %s", e.Selector, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *SelectionError) Unwrap() error { return e.Err }
+
 // IncompleteError says that a selector cannot be resolved, or not completely, while
 // some API groups are unavailable.
 type IncompleteError struct {

@@ -3,9 +3,12 @@ package discovery
 import (
 	"errors"
 	"slices"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -33,7 +36,7 @@ func Resolve(selectors []selector.Selector, in Snapshot) Resolution {
 	var result Resolution
 	selecting := map[schema.GroupVersionResource][]selector.Selector{}
 	for _, sel := range selectors {
-		found, err := in.resolve(sel)
+		found, err := in.resolveWithin(selectionPatience, sel)
 		for _, r := range found {
 			selecting[r.GVR()] = append(selecting[r.GVR()], sel)
 		}
@@ -87,6 +90,49 @@ func (r Resolution) InOneVersion(writes func(SelectedResource) bool) Resolution 
 		}
 	}
 	return result
+}
+
+// selectionPatience is how long the function of a selector may take.
+const selectionPatience = 10 * time.Second
+
+// unreturned are the selectors whose functions have not returned. They are not called again until then.
+var unreturned sync.Map
+
+// errNoSelection means that the function of a selector has not returned.
+var errNoSelection = errors.New("it does not return")
+
+// resolveWithin is resolve for selectors with a function of the user, which may panic, or never return.
+func (s Snapshot) resolveWithin(patience time.Duration, sel selector.Selector) (found []selector.Resource, err error) {
+	if _, runs := unreturned.Load(sel); runs {
+		return nil, &SelectionError{Selector: sel, Err: errNoSelection}
+	}
+	type answer struct {
+		found []selector.Resource
+		err   error
+	}
+	answered := make(chan answer, 1)
+	failed := handler.Start(func() error {
+		found, err := s.resolve(sel)
+		answered <- answer{found, err}
+		return nil
+	})
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case failure := <-failed:
+		if failure != nil {
+			return nil, &SelectionError{Selector: sel, Err: failure}
+		}
+		a := <-answered
+		return a.found, a.err
+	case <-timer.C:
+		unreturned.Store(sel, true)
+		go func() {
+			<-failed //nolint:errcheck // whatever it answers now, the next discovery asks again
+			unreturned.Delete(sel)
+		}()
+		return nil, &SelectionError{Selector: sel, Err: errNoSelection}
+	}
 }
 
 // resolve finds the resources of one selector. The error is a warning about what is

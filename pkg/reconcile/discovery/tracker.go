@@ -74,21 +74,25 @@ func (r Resolution) isUncertain(before SelectedResource, in Snapshot) bool {
 }
 
 // mayMean reports whether a selector that does not find a resource now can find it again when the
-// unavailable API groups are back. An ambiguous selector stays ambiguous, and other groups than
+// unavailable API groups are back, or its function does not fail. An ambiguous selector stays ambiguous, and other groups than
 // those that matter to the resource change nothing.
 func (r Resolution) mayMean(sel selector.Selector, of selector.Resource, in Snapshot) bool {
 	isAmbiguous := slices.ContainsFunc(r.Warnings, func(warning error) bool {
 		ambiguous, ok := warning.(*selector.AmbiguousError) //nolint:errorlint // they are not wrapped
 		return ok && ambiguous.Selector == sel
 	})
-	return !isAmbiguous && isUncertainFor(of, sel, in.unavailableFor(sel))
+	hasFailed := slices.ContainsFunc(r.Warnings, func(warning error) bool {
+		failed, ok := warning.(*SelectionError) //nolint:errorlint // they are not wrapped
+		return ok && failed.Selector == sel
+	})
+	return hasFailed || !isAmbiguous && isUncertainFor(of, sel, in.unavailableFor(sel))
 }
 
 // isComplete reports whether all selectors have found what they mean.
 func (r Resolution) isComplete() bool {
 	return !slices.ContainsFunc(r.Warnings, func(warning error) bool {
 		switch warning.(type) { //nolint:errorlint // they are not wrapped
-		case *selector.NotFoundError, *IncompleteError:
+		case *selector.NotFoundError, *IncompleteError, *SelectionError:
 			return true
 		default:
 			return false
