@@ -81,7 +81,8 @@ func (s *admissionServer) receive(ctx context.Context, reviews http.Handler) err
 		}
 		return err
 	}
-	if err := s.server.Serve(log.IntoContext(ctx, s.logger), endpoint); err != nil && ctx.Err() == nil {
+	err := handler.WithRecover(func() error { return s.server.Serve(log.IntoContext(ctx, s.logger), endpoint) })
+	if err = handler.Readable(err); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("the admission server (Settings.Admission.Server) has failed: %w", err)
 	}
 	return nil
@@ -107,7 +108,11 @@ func (a *admission) certificateExpiry() time.Time {
 	if current == nil {
 		return time.Time{}
 	}
-	certificate, err := (*current)(&tls.ClientHelloInfo{})
+	var certificate *tls.Certificate
+	err := handler.WithRecover(func() (err error) { // it can be that of a server of the user
+		certificate, err = (*current)(&tls.ClientHelloInfo{})
+		return err
+	})
 	if err != nil || certificate == nil || len(certificate.Certificate) == 0 {
 		return time.Time{}
 	}

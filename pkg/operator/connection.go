@@ -79,7 +79,12 @@ func (c *connection) connect(ctx context.Context) (*rest.Config, error) {
 	case options.Config != nil:
 		return options.Config, nil
 	case options.Connect != nil:
-		return options.Connect(ctx)
+		var config *rest.Config
+		err := handler.WithRecover(func() (err error) {
+			config, err = options.Connect(ctx)
+			return err
+		})
+		return config, err
 	}
 	config, err := ctrl.GetConfig()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -155,9 +156,14 @@ func (o *Operator) Run(ctx context.Context) error {
 	adoptController(o.options.Logger)
 	adoptClient(o.options.Logger)
 	connection := newConnection(ctx, o)
-	defer connection.close()
 	activities := o.newActivityHandlers(connection.client)
-	mgr, r, err := o.start(ctx, connection, activities)
+	var mgr manager.Manager
+	var r *replica
+	var err error
+	if !o.endsInTime(ctx, func() { mgr, r, err = o.start(ctx, connection, activities) }) {
+		return errNotStopped
+	}
+	defer connection.close()
 	if err != nil {
 		activities.cleanUp(ctx)
 		return ignoreStop(ctx, err)
@@ -170,6 +176,25 @@ func (o *Operator) Run(ctx context.Context) error {
 	}
 	o.options.Logger.Info("The operator has stopped.")
 	return nil
+}
+
+// endsInTime calls a function, and reports whether it has returned: a function that does not return
+// is abandoned when the operator was asked to stop and the ShutdownTimeout is over. The function can call
+// code of users that ignores its context.
+func (o *Operator) endsInTime(ctx context.Context, start func()) bool {
+	timeout := o.settings.WithDefaults().Execution.ShutdownTimeout
+	done, late := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		start()
+	}()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(timeout, func() { close(late) }) })()
+	select {
+	case <-done:
+		return true
+	case <-late:
+		return false
+	}
 }
 
 // start calls the startup handlers, connects to the cluster, and creates the replica and the

@@ -11,6 +11,9 @@ import (
 // reserve is the time for final writes and events after the grace period of the handlers.
 const reserve = 5 * time.Second
 
+// errNotStopped means that code of users has not returned.
+var errNotStopped = errors.New("the operator did not stop in time: its running parts are abandoned")
+
 // shutDown waits until the replica has stopped, after its manager has returned the error. A
 // manager that has lost its lease does not wait for that; a manager that was stopped has
 // waited for the ShutdownTimeout.
@@ -25,7 +28,7 @@ func (r *replica) shutDown(ctx context.Context, err error) error {
 	case err := <-done:
 		return err
 	case <-time.After(patience):
-		return errors.Join(err, errors.New("the operator did not stop in time: its running parts are abandoned"))
+		return errors.Join(err, errNotStopped)
 	}
 }
 
@@ -47,7 +50,7 @@ func (r *replica) waitStopped(ctx context.Context, err error) error {
 }
 
 // cleanUp calls the cleanup handlers once if the startup handlers have succeeded, and waits
-// for them.
+// for them, unless they ignore their context.
 func (a *activityHandlers) cleanUp(ctx context.Context) {
 	a.cleanedUp.Do(func() {
 		if !a.started {
@@ -56,8 +59,25 @@ func (a *activityHandlers) cleanUp(ctx context.Context) {
 		timeout := a.operator.settings.WithDefaults().Execution.ShutdownTimeout
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
-		if err := a.runner().Each(ctx, a.operator.activities.OfKind(handler.OnCleanup)); err != nil {
-			a.operator.options.Logger.Error(err, "Some cleanup handlers failed.")
+		failed := make(chan error, 1)
+		go func() { failed <- a.runner().Each(ctx, a.operator.activities.OfKind(handler.OnCleanup)) }()
+		select {
+		case err := <-failed:
+			if err != nil {
+				a.operator.options.Logger.Error(err, "Some cleanup handlers failed.")
+			}
+		case <-late(ctx):
+			a.operator.options.Logger.Error(nil, "A cleanup handler has not returned although it was canceled; it is abandoned.")
 		}
 	})
 }
+
+// late returns a channel that is closed some time after the context is done.
+func late(ctx context.Context) <-chan struct{} {
+	over := make(chan struct{})
+	context.AfterFunc(ctx, func() { time.AfterFunc(cancelPatience, func() { close(over) }) })
+	return over
+}
+
+// cancelPatience is the time for handlers to return after they are canceled.
+const cancelPatience = time.Second
