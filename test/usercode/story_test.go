@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -202,6 +203,7 @@ func (y *story) stopWhileMisbehaving() {
 	y.advance(time.Second)
 	y.culprit.misbehaveFor(stopped)
 	y.resize(example, stopped, 3)
+	synctest.Wait() // the watch has shown that
 	took, err := y.stop()
 	limit := 5*time.Second + time.Second
 	if y.culprit.how == waits || y.culprit.how == blocks {

@@ -85,10 +85,8 @@ func (x *Indexer) leave(ctx context.Context, c *call) bool {
 	x.failing[c.at] = c.late
 	x.late++
 	c.at.handler.Table.Remove(c.at.owner)
-	if ctx.Err() == nil {
-		_, about := x.Prepare(ctx, c.body, c.at.handler)
-		handlerlog.LogOnly(about.Logger).Error(nil, "The indexing function does not return. The object is excluded from the index until it does; all others are indexed.")
-	}
+	_, about := x.Prepare(ctx, c.body, c.at.handler)
+	handlerlog.LogOnly(about.Logger).Error(nil, "The indexing function does not return. The object is excluded from the index until it does; all others are indexed.")
 	return true
 }
 
