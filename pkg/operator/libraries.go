@@ -2,6 +2,7 @@ package operator
 
 import (
 	"reflect"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
@@ -26,10 +27,15 @@ func adoptClient(logger logr.Logger) {
 // adoptController lets controller-runtime log to the logger of an operator, unless it has a logger, or the
 // operator logs to that of controller-runtime. Without any, it complains on standard error.
 func adoptController(logger logr.Logger) {
+	adopting.Lock()
+	defer adopting.Unlock()
 	if reflect.TypeOf(logger.GetSink()) != reflect.TypeOf(ctrllog.Log.GetSink()) {
 		ctrllog.SetLogger(logger)
 	}
 }
+
+// adopting orders operators that start at the same time: controller-runtime does not.
+var adopting sync.Mutex
 
 // librarySink passes lines on to the logger of the operator.
 type librarySink struct {

@@ -55,6 +55,7 @@ var covered = map[string][]string{
 	"settings.AdmissionServer.Serve":               {"admission server"},
 	"settings.AdmissionEndpoint.Publish":           {"no: a function of this library for servers"},
 	"settings.AdmissionEndpoint.ReportCertificate": {"no: as Publish"},
+	"settings.AdmissionEndpoint.IsLeader":          {"no: as Publish"},
 
 	"storage.DiffBase.Build":              {"DiffBase.Build"},
 	"storage.DiffBase.Fetch":              {"DiffBase.Fetch"},

@@ -34,8 +34,8 @@ type site struct {
 	isolation isolation
 	declare   func(r *kopf.Registry, c *culprit)
 	settings  func(s *kopf.Settings, c *culprit)
-	// closing is what the end of the operator can take in addition.
-	closing time.Duration
+	// recorded is set if the recorder calls the code, too. At the end, it waits for the code.
+	recorded bool
 	// decodes is set if the code is a decoder.
 	decodes bool
 	// provoke lets something happen after which the code is called for an object. It can be nil.
@@ -338,7 +338,7 @@ var sites = map[string]site{
 			r.OnEvent(examples, func(context.Context, *kopf.WatchEvent) error { return nil }, kopf.ID("site"), c.when())
 		},
 		settings: func(s *kopf.Settings, c *culprit) { s.Recording.File = filepath.Join(c.folder, "recording") },
-		closing:  5 * time.Second,
+		recorded: true,
 	},
 	"label": {paths: []string{updated, paused}, declare: func(r *kopf.Registry, c *culprit) {
 		r.OnUpdate(examples, nothing, kopf.ID("site"), kopf.Labels(kopf.Filters{"app": kopf.MatchFunc(c.match)}))
