@@ -73,11 +73,28 @@
 //	the writes are bounded, and nothing is written when objects at rest are listed again
 //	the framework never panics
 //
+// In some storms, the objects have families (stormfamily_test.go): config maps, secrets, services with lists of ports,
+// and deployments, which grow, shrink, and change with the object. Others edit, delete, relabel, and orphan children, add
+// to them, and write into lists that are ours (stormmeddle_test.go); requests for children fail, are lost, or arrive late
+// (stormchildren_test.go); objects that come back under their names find the children of the last one, until the garbage
+// collector has deleted them. After such a storm (stormfamilyoracle_test.go):
+//
+//	every child is as the function of its object says, and no other is there
+//	what others have added is there, and what was accepted
+//	the handlers of children have seen the last state of each of them
+//	no child is written at rest, nor by the next operator
+//
 // A seed determines the outcome of each call, the fault of each write, and the changes of others,
 // but not their order in time. To repeat a storm, or to make new ones for an hour:
 //
 //	go test ./test/faults -run TestStorm -seed 7
 //	make storm DURATION=1h
+//
+// The same storms also rage in virtual time, against the API server of the test kit (virtualstorm_test.go). They take
+// less than a second each, and the seed determines their order, too, in almost all runs:
+//
+//	make virtual-storm SEED=7
+//	make virtual-storm SEEDS=10000
 //
 // # Guards
 //
@@ -119,8 +136,7 @@
 // Storms know nothing about the guards, and must notice most of them by chance: stormguards_test.go
 // makes storms without each of them, and without those in stormguardlist_test.go. One program has
 // all the guards and their absence (stormbinary_test.go). What storms cannot notice has a reason
-// there. Storms that notice nothing take about half a
-// minute each:
+// there. Storms that notice nothing take about two minutes for each guard:
 //
 //	go test ./test/faults -run StormNoticesGuards -without-guards -timeout 0 -v
 package faults

@@ -99,6 +99,7 @@ func (s *storm) play() {
 		subject.judgeRest()
 	}
 	s.rest()
+	s.restart()
 	s.rage((*subject).remove)
 	s.settle("deletion", (*subject).gone)
 	for _, subject := range s.subjects {

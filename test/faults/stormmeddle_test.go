@@ -29,9 +29,12 @@ type addition struct {
 
 // meddle lets others do something to a child, by chance.
 func (s *subject) meddle(dice *rand.Rand) {
+	if !s.storm.families {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.storm.families || s.deleting || s.absent || s.storm.calm.Load() || s.troubles >= mostTroubles || s.committed.body == nil {
+	if s.deleting || s.absent || s.storm.calm.Load() || s.troubles >= mostTroubles || s.committed.body == nil {
 		return
 	}
 	family := familyOf(s.committed.body)

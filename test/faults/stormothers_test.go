@@ -47,6 +47,7 @@ func (s *subject) live() {
 		if s.storm.damage {
 			s.litter()
 		}
+		s.meddle(dice)
 	}
 	s.finale()
 }

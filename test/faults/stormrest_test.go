@@ -30,6 +30,37 @@ func (s *storm) rest() {
 	}
 }
 
+// restart checks that the next operator writes to no child, because all of them are as they must be.
+func (s *storm) restart() {
+	if !s.families {
+		return
+	}
+	before := s.writtenToChildren()
+	last := s.operator
+	last.stop()
+	for s.operator == last {
+		select {
+		case o := <-s.crashed:
+			s.replace(o)
+		case <-s.failed:
+			s.t.SkipNow()
+		}
+	}
+	s.settle("restart", (*subject).rested)
+	if writes := s.writtenToChildren() - before; writes > 0 {
+		s.breach("%d writes to children after a restart", writes)
+	}
+}
+
+func (s *storm) writtenToChildren() (writes int) {
+	for _, subject := range s.subjects {
+		subject.mu.Lock()
+		writes += subject.childWrites
+		subject.mu.Unlock()
+	}
+	return writes
+}
+
 // written counts all requests to write to objects that are not being deleted: the watch of a busy
 // operator can show the end of an object late.
 func (s *storm) written() (writes int) {
