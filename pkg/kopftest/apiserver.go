@@ -1,6 +1,7 @@
 package kopftest
 
 import (
+	"net/http"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -26,10 +27,25 @@ type APIServer struct {
 	server *apiserver.Server
 }
 
+// APIServerOption is an option of NewAPIServer.
+type APIServerOption func(*apiserver.Options)
+
+// Webhooks makes the API server call admission webhooks through a transport, at the URLs of their configurations; the
+// host of a service is "name.namespace.svc". Default: they cannot be reached, and their failure policies apply.
+//
+// In virtual time, a transport must not use the network.
+func Webhooks(through http.RoundTripper) APIServerOption {
+	return func(o *apiserver.Options) { o.Webhooks = through }
+}
+
 // NewAPIServer returns a new, empty API server.
-func NewAPIServer(t testing.TB) *APIServer {
+func NewAPIServer(t testing.TB, options ...APIServerOption) *APIServer {
 	t.Helper()
-	server, err := apiserver.New(apiserver.Options{WatchesEnd: true})
+	all := apiserver.Options{WatchesEnd: true}
+	for _, option := range options {
+		option(&all)
+	}
+	server, err := apiserver.New(all)
 	if err != nil {
 		t.Fatal(err)
 	}

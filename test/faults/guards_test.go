@@ -92,8 +92,8 @@ var guards = map[string]guard{
 	},
 	"another operator: its records are kept": {
 		file: "internal/write/overtaken.go", plan: "retries/k=2/takeover-midway",
-		code:    "!hasAdvanced(theirs, u.Cycle.Progress.Load(id).Found())",
-		instead: "!hasAdvanced(theirs, theirs)",
+		code:    "!hasAdvanced(theirs, u.Cycle.Progress.Load(id))",
+		instead: "err == nil",
 	},
 	"another operator: one outcome of an attempt counts, as a whole": {
 		file: "internal/write/overtaken.go", plan: "patches/k=2/takeover-alive",

@@ -32,6 +32,7 @@ type storm struct {
 	t         *testing.T
 	seed      uint64
 	cluster   *testenv.Cluster
+	service   *service
 	namespace string
 	subjects  []*subject
 	operator  *stormOperator // the current one
@@ -61,9 +62,9 @@ type storm struct {
 	over     bool // at the end, also if others are still acting
 }
 
-func newStorm(t *testing.T, cluster *testenv.Cluster, seed uint64) *storm {
+func newStorm(t *testing.T, cluster *testenv.Cluster, reviewers *service, seed uint64) *storm {
 	s := &storm{
-		t: t, cluster: cluster, seed: seed, namespace: cluster.Namespace(t), began: time.Now(),
+		t: t, cluster: cluster, service: reviewers, seed: seed, namespace: cluster.Namespace(t), began: time.Now(),
 		crashed: make(chan *stormOperator, 100), challenged: make(chan *stormOperator, 1000),
 	}
 	s.forecast()

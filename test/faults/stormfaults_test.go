@@ -19,7 +19,7 @@ func (o *stormOperator) route(sent *http.Request, next http.RoundTripper) (*http
 	case isFamily && child != "":
 		return o.child(child, sent, next)
 	case isFamily && sent.URL.Query().Get("watch") == "true":
-		return o.watches.watch(sent, next)
+		return o.nursery.watch(sent, next)
 	case subject != nil && sent.Method == http.MethodGet && sent.URL.Query().Get("watch") == "":
 		return o.find(subject, sent, next)
 	case named && sent.Method == http.MethodPatch:
@@ -50,6 +50,7 @@ type stormWrite struct {
 	cut     bool   // only a part of the response reaches the operator
 	after   uint64 // the version that the write has created
 	uid     string // of the written object
+	sent    ends   // of a write that arrives late
 }
 
 const (
@@ -127,7 +128,7 @@ func (w *stormWrite) postpone() {
 	defer w.subject.mu.Unlock()
 	if !w.dead.Load() {
 		late := *w
-		late.write = w.later()
+		late.write, late.sent = w.later(), w.subject.endsSoFar()
 		w.subject.late = &late
 	}
 }

@@ -46,6 +46,9 @@ func (o *stormOperator) declare(r *kopf.Registry, kex kopf.Selector) {
 	if o.storm.families {
 		o.raise(r, kex)
 	}
+	if o.storm.reviews {
+		o.review(r, kex)
+	}
 }
 
 // farewells returns the handlers that must end before an object is released.

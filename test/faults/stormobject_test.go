@@ -276,21 +276,47 @@ func (w *write) addsRecords() bool {
 	return false
 }
 
-// recorded notes that the attempts of handlers are stored: only after their edits.
+// recorded notes that the attempts of handlers are stored: only after their edits. A write that arrives late contains
+// only those that had ended when it was sent.
 func (s *subject) recorded(w *stormWrite, after state) {
-	if !s.deleting {
+	isIn := func(id string) bool { return w.sent == nil || w.sent.has(id) }
+	switch {
+	case s.deleting: // the line of changes has ended
+	case w.sent == nil:
 		s.ledger.Record()
+	default:
+		s.ledger.RecordEnds(isIn)
 	}
 	for id, e := range s.ended {
+		if !isIn(id) {
+			continue
+		}
 		if s.storm.strict() && !s.damaged {
 			s.judgeEdit(w, id, e, after)
 		}
 		s.countSuccess(w.stormOperator, id, e)
+		delete(s.ended, id)
 	}
-	clear(s.ended)
 	for id := range s.said {
-		s.said[id] = true
+		s.said[id] = s.said[id] || isIn(id)
 	}
+}
+
+// ends are the handlers that had ended when a write was sent.
+type ends map[string]bool
+
+func (e ends) has(id string) bool { return e[id] }
+
+// endsSoFar returns the handlers that have ended. The subject is locked.
+func (s *subject) endsSoFar() ends {
+	all := ends{}
+	for id := range s.ended {
+		all[id] = true
+	}
+	for id := range s.said {
+		all[id] = true
+	}
+	return all
 }
 
 // send sends a write. The subject is locked.

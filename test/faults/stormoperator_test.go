@@ -28,11 +28,12 @@ type stormOperator struct {
 	}
 	started chan struct{}
 	candidacy
-	index  *kopf.Index[string, string] // nil without background handlers
-	paused atomic.Bool                 // by an operator of Kopf
-	busy   atomic.Int32                // counts requests and calls that have not ended
-	breaks atomic.Int32                // counts broken watches
-	listed atomic.Int32                // counts lists of all objects, also those of watches
+	nursery *gate                       // for the watches of children, which can be late alone
+	index   *kopf.Index[string, string] // nil without background handlers
+	paused  atomic.Bool                 // by an operator of Kopf
+	busy    atomic.Int32                // counts requests and calls that have not ended
+	breaks  atomic.Int32                // counts broken watches
+	listed  atomic.Int32                // counts lists of all objects, also those of watches
 }
 
 // start runs the next operator, or lets the one on standby lead.
@@ -59,11 +60,11 @@ func (s *storm) newOperator() *stormOperator {
 	s.lives++
 	o := &stormOperator{
 		link: newLink(fmt.Sprintf("operator %d", s.lives), s.cluster), storm: s, ordinal: s.lives,
-		started: make(chan struct{}), candidacy: candidacy{chosen: make(chan struct{})},
+		started: make(chan struct{}), nursery: newGate(), candidacy: candidacy{chosen: make(chan struct{})},
 	}
 	if s.isVirtual {
 		o.travel = s.distances(o.name)
-		o.watches.travel = o.travel
+		o.watches.travel, o.nursery.travel = o.travel, o.travel
 	}
 	s.note("%s starts", o.name)
 	for _, subject := range s.subjects {
@@ -124,6 +125,9 @@ func (o *stormOperator) adjust(options *kopf.Options) {
 	if o.storm.families {
 		options.Settings.Name = "storm"
 	}
+	if o.storm.reviews {
+		o.reviewed(&options.Settings.Admission)
+	}
 	o.storm.peers(options)
 	options.Settings.Replicas = o.storm.electing()
 	persistence.ConsistencyTimeout = 50 * time.Millisecond
@@ -163,6 +167,7 @@ func (o *stormOperator) die() {
 		s.noteRead(o)
 	}
 	o.watches.release()
+	o.nursery.open()
 	o.storm.note("%s is dead", o.name)
 	o.storm.crashed <- o
 }
@@ -203,6 +208,8 @@ func (o *stormOperator) mayBreakWatches() bool { return o.breaks.Load() < mostBr
 // stall holds back the watches for a while.
 func (o *stormOperator) stall(dice *rand.Rand, how func(*gate)) {
 	o.storm.note("the watches of %s stall", o.name)
+	how(o.nursery)
+	time.AfterFunc(upTo(dice, 300*time.Millisecond), func() { o.nursery.open() })
 	how(o.watches)
 	time.AfterFunc(upTo(dice, 300*time.Millisecond), func() { o.watches.open() })
 }

@@ -104,7 +104,7 @@ func (s *subject) judgeRecords(w *stormWrite, before, after state) {
 
 // judgeEdit checks that the edit of a handler is stored when its end is recorded.
 func (s *subject) judgeEdit(w *stormWrite, id string, e ending, after state) {
-	record, gone := after.record(id), after.released() && len(after.body.Finalizers()) == 0
+	record, gone := after.record(id), after.released() && (len(after.body.Finalizers()) == 0 || !s.mourned)
 	if record != nil && s.storm.statusRecords && after.isLeftOver(record) {
 		record = nil
 	}
@@ -163,23 +163,24 @@ func (s *subject) rested() error {
 
 // leftovers returns what the operator should have removed. Kopf does not know the open cycle, and
 // leaves it behind. Only the record of a parent, which can be damaged, names the records of its
-// sub-handlers. A rival can die while it resumes an object that needs no other work.
+// sub-handlers. An unreadable record counts as absent. A rival can die while it works on an object that needs no other
+// work.
 func (s *subject) leftovers(now state) []string {
-	isResuming := func(record any) bool {
+	isOfRival := func(record any) bool {
 		fields, _ := record.(map[string]any)
-		return s.storm.rivals && fields["purpose"] == string(kopf.ReasonResume)
+		return s.storm.rivals && slices.Contains([]any{string(kopf.ReasonResume), "child", "disturbance"}, fields["purpose"])
 	}
 	keys := slices.DeleteFunc(now.leftovers(), func(key string) bool {
 		record := map[string]any{}
 		text, _ := now.body.Annotation(key)
-		_ = json.Unmarshal([]byte(text), &record)
-		return key == startedKey && (s.storm.kopf || s.storm.pauses) || s.damaged && strings.HasPrefix(key, ourPrefix+"parent.") || isResuming(record)
+		isDamaged := json.Unmarshal([]byte(text), &record) != nil || strings.HasPrefix(key, ourPrefix+"parent.")
+		return key == startedKey && (s.storm.kopf || s.storm.pauses) || s.damaged && isDamaged || isOfRival(record)
 	})
 	stored, _ := statusOf(now.body.Raw())["kopf"].(map[string]any)
 	for kind, records := range stored {
 		fields, _ := records.(map[string]any)
 		for id, record := range fields {
-			if !isEmpty(record) && !isResuming(record) {
+			if !isEmpty(record) && !isOfRival(record) {
 				keys = append(keys, "status.kopf."+kind+"."+id)
 			}
 		}
@@ -260,7 +261,7 @@ func (s *subject) judgeEnd() {
 func foreign(body *object.Body) string {
 	annotations := map[string]string{}
 	for key, value := range body.Annotations() {
-		if !strings.HasPrefix(key, ourPrefix) {
+		if !strings.HasPrefix(key, ourPrefix) && key != markKey {
 			annotations[key] = value
 		}
 	}

@@ -90,6 +90,7 @@ func (s *subject) edit(dice *rand.Rand) {
 		s.storm.try(err)
 		return
 	}
+	s.tryForbidden(obj)
 	switch what {
 	case 8:
 		s.ask(dice)
@@ -206,6 +207,7 @@ func (s *subject) changed(how string, obj *unstructured.Unstructured, err error)
 		s.storm.try(err)
 		return
 	}
+	s.judgeReview(obj)
 	s.committed, s.uid, s.others = after, string(after.body.UID()), foreign(after.body)
 	s.note("another client has %s the object, version %s: %s", how, after.body.ResourceVersion(), s.others)
 }

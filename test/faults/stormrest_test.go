@@ -18,8 +18,10 @@ func (s *storm) rest() {
 		o.breaks.Add(1)
 		listed := o.listed.Load()
 		o.watches.cut()
+		o.nursery.cut()
 		<-time.After(10 * time.Millisecond)
 		o.watches.open()
+		o.nursery.open()
 		for until := time.Now().Add(stuck); o.listed.Load() == listed && time.Now().Before(until); {
 			<-time.After(10 * time.Millisecond)
 		}

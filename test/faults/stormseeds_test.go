@@ -57,8 +57,9 @@ func stormFrom(t *testing.T, first, n uint64) {
 
 // playForReal makes a storm on the real API server.
 func playForReal(t *testing.T, seed uint64) {
-	s := newStorm(t, cluster, seed)
+	s := newStorm(t, cluster, &service{}, seed)
 	s.failed = hasFailed
+	s.listen()
 	s.play()
 }
 

@@ -34,6 +34,8 @@ type weather struct {
 	steps bool
 	// families are children of the objects.
 	families bool
+	// reviews are those of what others write.
+	reviews bool
 }
 
 func (s *storm) forecast() {
@@ -64,6 +66,7 @@ func (s *storm) forecast() {
 		s.kopf, s.pauses = false, false // Kopf makes no children
 	}
 	s.elects = dice.IntN(3) == 0 && !s.rivals && !s.steady && !s.pauses
+	s.reviews = s.elects && s.dice("reviews").IntN(3) > 0
 	if s.pauses {
 		s.meet()
 	}

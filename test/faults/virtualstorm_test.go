@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	registrationv1 "k8s.io/api/admissionregistration/v1"
+
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -80,7 +82,8 @@ func playVirtually(t *testing.T, seed uint64) {
 	rand.Seed(int64(seed)) //nolint:staticcheck,gosec // see above
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { <-time.After(aftermath) })
-		s := newStorm(t, testenv.StartInMemory(t, testenv.Options{CRDs: definitionFiles}), seed)
+		reviewers := &service{address: registrationv1.WebhookClientConfig{URL: new("https://" + reviewHost)}}
+		s := newStorm(t, testenv.StartInMemory(t, testenv.Options{CRDs: definitionFiles, Webhooks: reviewers}), reviewers, seed)
 		s.isVirtual = true
 		s.play()
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -44,6 +45,8 @@ type Options struct {
 	CRDs []string
 	// Flags are added to the flags of kube-apiserver, without dashes.
 	Flags map[string]string
+	// Webhooks reaches admission webhooks from the API server in memory. Default: they cannot be reached.
+	Webhooks http.RoundTripper
 }
 
 // Existing is the environment variable with the kubeconfig file of a control plane that

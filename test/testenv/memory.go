@@ -32,7 +32,7 @@ func StartInMemory(t testing.TB, options Options) *Cluster {
 // openInMemory starts the API server in memory.
 func openInMemory(options Options) (*Cluster, error) {
 	failed := &failure{}
-	config := kopftest.NewAPIServer(failed).Config()
+	config := kopftest.NewAPIServer(failed, kopftest.Webhooks(options.Webhooks)).Config()
 	if failed.err != nil {
 		return nil, failed.err
 	}

@@ -138,5 +138,12 @@ func Refer(p *Progress, parent, id string) {
 	}
 }
 
+// AddSubrefs adds sub-handlers to those that the record refers to.
+func (s *State) AddSubrefs(ids []string) {
+	if len(ids) > 0 {
+		s.Subrefs = slices.Compact(slices.Sorted(slices.Values(append(slices.Clip(s.Subrefs), ids...))))
+	}
+}
+
 // AllSubrefs returns the ids of the sub-handlers that the record refers to, or will.
 func (s *State) AllSubrefs() []string { return append(slices.Clip(s.Subrefs), s.referred...) }

@@ -23,7 +23,25 @@ func (s *Session) yieldToOthers(ctx context.Context, u *Update) error {
 	if u.finished = finished; err != nil {
 		return err
 	}
+	if err := s.keepSubrefs(ctx, u); err != nil {
+		return err
+	}
 	return s.dropOvertaken(ctx, u)
+}
+
+// keepSubrefs adds the sub-handlers that another operator has called to the records of their parents. Without them, the
+// records of the sub-handlers would never be found again, and would count for a later change.
+func (s *Session) keepSubrefs(ctx context.Context, u *Update) error {
+	for _, id := range u.Cycle.Progress.Dirty() {
+		theirs, err := s.writer.Records.Record(ctx, s.body, id, s.report)
+		if err != nil {
+			return err
+		}
+		if theirs != nil {
+			u.Cycle.Progress.Load(id).AddSubrefs(theirs.Subrefs)
+		}
+	}
+	return nil
 }
 
 // dropOvertaken drops the edits of handlers whose attempt has another outcome already.
@@ -58,7 +76,7 @@ func (s *Session) isOvertaken(ctx context.Context, u *Update, id string) (bool, 
 		return false, nil
 	}
 	theirs, err := s.writer.Records.Record(ctx, s.body, id, s.report)
-	if err != nil || !hasAdvanced(theirs, u.Cycle.Progress.Load(id).Found()) {
+	if err != nil || !hasAdvanced(theirs, u.Cycle.Progress.Load(id)) {
 		return false, err
 	}
 	if ours := u.Cycle.Progress.Load(id).Record; theirs != nil && !theirs.Stopped.Equal(ours.Stopped.Truncate(time.Microsecond)) && s.report.Shared.First(overlapping) {
@@ -74,7 +92,11 @@ const overlapping = "\x00overlapping"
 // hasAdvanced reports whether a record contains an outcome that it did not contain before. A
 // lifecycle that calls one handler at a time also stores records without an attempt: they must
 // not replace the outcome of an attempt.
-func hasAdvanced(theirs, before *storage.Record) bool {
+func hasAdvanced(theirs *storage.Record, state *execution.State) bool {
+	before := state.Stored()
+	if leftover := state.Found(); before == nil && leftover != nil && (theirs == nil || theirs.Equal(leftover)) {
+		return false // it was of an earlier cycle, and may be removed late
+	}
 	switch {
 	case theirs == nil:
 		return before != nil

@@ -2,6 +2,7 @@ package write
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,27 @@ func TestARecordWithoutAnAttemptDoesNotReplaceAnOutcome(t *testing.T) {
 	f.expect("edit", f.field("spec", "a"), "ours")
 	f.expect("finished", f.done["a"], 1)
 	f.expect("progress of no handler", c.Progress.Has(""), false)
+}
+
+// Two leaders overlap: one has called the sub-handlers of a handler that waits in the other one. Its record keeps them, so
+// that their records are removed at the end of the cycle.
+func TestARecordKeepsTheSubhandlersOfAnotherOperator(t *testing.T) {
+	f := newFixture(t, m{})
+	c := f.cycle(cause.Create, "parent", "other")
+	succeed(c, "other")
+	f.faults = []fault{{before: func() {
+		f.otherOperator(func(records record.Keeper, body *object.Body, into storage.Patch) error {
+			parent := storage.Record{Started: time.Now(), Purpose: cause.Create, Subrefs: []string{"parent/x", "parent/y"}}
+			x := storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: 1, Success: true}
+			return errors.Join(
+				records.Storages.Progress.Store(t.Context(), body, into, "parent", &parent),
+				records.Storages.Progress.Store(t.Context(), body, into, "parent/x", &x),
+			)
+		})
+	}}}
+	f.write(Update{Cycle: c})
+	f.expect("outcome", f.storedRecord("other").Success, true)
+	f.expect("sub-handlers", strings.Join(f.storedRecord("parent").Subrefs, " "), "parent/x parent/y")
 }
 
 // A handler of children writes to the object in the middle of its call. What others have done until
@@ -196,6 +218,10 @@ func TestHasAdvanced(t *testing.T) {
 		return &storage.Record{Purpose: purpose, Retries: retries, Success: finished}
 	}
 	create, update := cause.Create, cause.Update
+	ofCycle := func(token string) *storage.Record {
+		return &storage.Record{Purpose: update, Retries: 1, Success: true, Cycle: token}
+	}
+	const earlier, open = "1", "2"
 	tests := map[string]struct {
 		theirs, before *storage.Record
 		want           bool
@@ -212,10 +238,17 @@ func TestHasAdvanced(t *testing.T) {
 		"an attempt for another purpose":            {of(update, 1, false), of(create, 3, false), true},
 		"a handler waits for another purpose":       {of(update, 0, false), of(create, 3, true), false},
 		"fewer attempts, stored by a late operator": {of(create, 1, false), of(create, 2, false), false},
+		// Records in the status can be left over from an earlier cycle, and a write without an answer can remove them late.
+		"the record of an earlier cycle was removed": {nil, ofCycle(earlier), false},
+		"the same record of an earlier cycle":        {ofCycle(earlier), ofCycle(earlier), false},
+		"an end after that of an earlier cycle":      {ofCycle(open), ofCycle(earlier), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := hasAdvanced(test.theirs, test.before); got != test.want {
+			progress := execution.NewProgress(func(string) *storage.Record { return test.before })
+			state := progress.Load("a")
+			execution.LeaveOver(progress, open)
+			if got := hasAdvanced(test.theirs, state); got != test.want {
 				t.Errorf("got %v", got)
 			}
 		})
