@@ -46,8 +46,9 @@ func (e *foreignError) Error() string {
 
 func (e *foreignError) Unwrap() error { return e.err }
 
-// unblock takes over what keeps a child from being applied, and applies it. Without any, it returns the
-// refusal. It returns nil if the child has changed meanwhile.
+// unblock takes over what keeps a child from being applied, and applies it, with the fields that the operator
+// owns as they are stored. It returns the refusal if nothing of that helps, and nil if the child has changed
+// meanwhile.
 func (r *run) unblock(ctx context.Context, a applied, live *fact, why action, refusal error) (*fact, error) {
 	u, err := r.api.Get(ctx, a.resource, a.Namespace, a.Name)
 	if apierrors.IsNotFound(err) || err == nil && u.GetUID() != live.uid {
@@ -57,28 +58,42 @@ func (r *run) unblock(ctx context.Context, a applied, live *fact, why action, re
 		return nil, err
 	}
 	found, foreign := blockersOf(u, a.content, r.Manager, refusal)
+	content, differs := a.content, false
+	if r.isWantedBefore(a, live) {
+		content, differs = a.asStored(u, r.Manager)
+	}
 	switch {
 	case len(found) == 0 && foreign != nil:
 		return nil, &foreignError{refusal, *foreign}
-	case len(found) == 0:
+	case len(found) == 0 && !differs:
 		return nil, refusal
 	}
-	patch, err := takenOver(u, found, r.Manager)
-	if err != nil {
-		return nil, errors.Join(refusal, err)
+	if len(found) > 0 {
+		patch, err := takenOver(u, found, r.Manager)
+		if err != nil {
+			return nil, errors.Join(refusal, err)
+		}
+		if u, err = r.api.Rename(ctx, a.resource, a.Key, patch); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
 	}
-	if u, err = r.api.Rename(ctx, a.resource, a.Key, patch); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	content := withMetadata(a.content, "resourceVersion", u.GetResourceVersion())
-	switch u, err = r.api.Apply(ctx, a.resource, content); {
+	switch u, err = r.api.Apply(ctx, a.resource, withMetadata(content, "resourceVersion", u.GetResourceVersion())); {
 	case isReplaced(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
+	if len(found) > 0 {
+		r.reportRemoved(a.Key, found)
+	}
+	r.reportApplied(a.Key, u, live, why)
+	return r.answered(u), nil
+}
+
+// reportRemoved reports the fields of others that were removed.
+func (r *run) reportRemoved(key Key, found []blocker) {
 	var names, managers []string
 	for _, b := range found {
 		names = append(names, b.at.String())
@@ -86,9 +101,7 @@ func (r *run) unblock(ctx context.Context, a applied, live *fact, why action, re
 	}
 	slices.Sort(managers)
 	r.Log.Info("Fields of the child that are not wanted were removed, because the API server accepts what is wanted only without them.",
-		"child", a.Key.String(), "fields", names, "managers", slices.Compact(managers))
-	r.reportApplied(a.Key, u, live, why)
-	return r.answered(u), nil
+		"child", key.String(), "fields", names, "managers", slices.Compact(managers))
 }
 
 // step is one part of the path in a refusal: a field, or an index in a list.

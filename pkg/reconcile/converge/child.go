@@ -3,7 +3,6 @@ package converge
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -145,7 +144,7 @@ func isKept(annotations map[string]string) bool {
 }
 
 // clean removes what is not wanted but only left over from a Go type: the status, system
-// fields, and nulls. The text of a Secret becomes its data, as in the API server.
+// fields, and nulls. Fields that the API server stores as others are replaced by these.
 func clean(content map[string]any) map[string]any {
 	delete(content, "status")
 	if metadata, ok := content["metadata"].(map[string]any); ok {
@@ -154,32 +153,8 @@ func clean(content map[string]any) map[string]any {
 		}
 	}
 	withoutNulls(content)
-	if content["apiVersion"] == "v1" && content["kind"] == "Secret" {
-		encodeText(content)
-	}
+	replaceAliases(content)
 	return content
-}
-
-// encodeText replaces the stringData of a Secret by data. The API server never returns
-// stringData: the operator could neither see what others change, nor remove what is not wanted
-// anymore. What the API server would refuse stays as it is.
-func encodeText(secret map[string]any) {
-	texts, found, err := unstructured.NestedStringMap(secret, "stringData")
-	data, _, dataErr := unstructured.NestedMap(secret, "data")
-	if !found || err != nil || dataErr != nil {
-		return
-	}
-	delete(secret, "stringData")
-	if len(texts) == 0 {
-		return
-	}
-	if data == nil {
-		data = map[string]any{}
-	}
-	for key, text := range texts {
-		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
-	}
-	secret["data"] = data
 }
 
 func withoutNulls(value any) {

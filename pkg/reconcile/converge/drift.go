@@ -30,7 +30,7 @@ func driftOf(u *unstructured.Unstructured, a applied, o Owner, manager string) [
 		}
 	}
 	fields := []convergence.DriftedField{}
-	for _, p := range owned.uncovered(content, all...) {
+	for _, p := range owned.uncovered(without(content, unownedFields(u.Object, entriesOf(u))), all...) {
 		by, owned := lastOwner(entries, p, manager)
 		field := convergence.DriftedField{Path: owned.String(), Wanted: object.NewValue(owned.wanted(content, whole)), Found: object.NewValue(owned.found(u.Object))}
 		if slices.ContainsFunc(fields, func(other convergence.DriftedField) bool { return other.Path == field.Path }) {

@@ -3,6 +3,7 @@ package converge
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"unique"
@@ -51,16 +52,18 @@ type fact struct {
 
 // details are what few children have, or only for a short time.
 type details struct {
-	// fields are the owned fields, and binding is that of the annotation. They are needed only
-	// until the child was judged once.
+	// fields are the owned fields, others are those of other managers, and unowned are those that have no owner.
+	// Binding is that of the annotation. They are needed only until the child was judged once.
 	fields   []byte
+	others   [][]byte
+	unowned  []string
 	binding  string
 	message  string // why the child is not ready
 	accepted accepted
 }
 
 func (d *details) orNil() *details {
-	if len(d.fields) == 0 && d.binding == "" && d.message == "" && len(d.accepted) == 0 {
+	if len(d.fields)+len(d.others)+len(d.unowned) == 0 && d.binding == "" && d.message == "" && len(d.accepted) == 0 {
 		return nil
 	}
 	return d
@@ -94,6 +97,7 @@ func readFact(u *unstructured.Unstructured, manager string, formers ...string) *
 	f.isBound = a.Binding != "" && a.Binding == bindingOf(f.owner, f.Key)
 	f.former = slices.ContainsFunc(formers, func(former string) bool { return appliedFields(u, former) != nil })
 	if d.fields = appliedFields(u, manager); d.fields != nil {
+		d.others, d.unowned = otherFields(u, manager), unownedFields(u.Object, entriesOf(u))
 		sum := sha256.Sum256(d.fields)
 		copy(f.digest[:], sum[:])
 	}
@@ -110,17 +114,80 @@ func readFact(u *unstructured.Unstructured, manager string, formers ...string) *
 // called for every event of a child, so it does not convert the entries, of which most are those of
 // others.
 func appliedFields(u *unstructured.Unstructured, manager string) []byte {
-	found, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
-	entries, _ := found.([]any)
-	for _, entry := range entries {
-		entry, _ := entry.(map[string]any)
-		subresource, _ := entry["subresource"].(string)
-		if entry["manager"] == manager && entry["operation"] == string(metav1.ManagedFieldsOperationApply) && subresource == "" && entry["fieldsV1"] != nil {
+	for _, entry := range entriesOf(u) {
+		if isAppliedBy(entry, manager) {
 			text, _ := json.Marshal(entry["fieldsV1"]) // it was decoded from JSON
 			return text
 		}
 	}
 	return nil
+}
+
+// otherFields returns the fields of other managers, except those that they have written in a subresource,
+// which are no fields of a handler.
+func otherFields(u *unstructured.Unstructured, manager string) (found [][]byte) {
+	for _, entry := range entriesOf(u) {
+		if subresource, _ := entry["subresource"].(string); subresource == "" && entry["fieldsV1"] != nil && !isAppliedBy(entry, manager) {
+			text, _ := json.Marshal(entry["fieldsV1"]) // it was decoded from JSON
+			found = append(found, text)
+		}
+	}
+	return found
+}
+
+func isAppliedBy(entry map[string]any, manager string) bool {
+	subresource, _ := entry["subresource"].(string)
+	return entry["manager"] == manager && entry["operation"] == string(metav1.ManagedFieldsOperationApply) && subresource == "" && entry["fieldsV1"] != nil
+}
+
+// entriesOf returns the managedFields of an object, without a copy.
+func entriesOf(u *unstructured.Unstructured) (entries []map[string]any) {
+	found, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
+	list, _ := found.([]any)
+	for _, entry := range list {
+		if entry, ok := entry.(map[string]any); ok {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}
+
+// unownedFields returns the fields directly below an object that it has, and of which no manager owns a part.
+// The API server keeps them out of managedFields, such as the spec of a CertificateSigningRequest. So it is not
+// known who has set them, and they are no drift.
+func unownedFields(content map[string]any, entries []map[string]any) (found []string) {
+	for field, value := range content {
+		if _, isMapping := value.(map[string]any); !isMapping || field == "metadata" || field == "status" {
+			continue
+		}
+		isOwned := slices.ContainsFunc(entries, func(entry map[string]any) bool {
+			fields, _ := entry["fieldsV1"].(map[string]any)
+			return fields["f:"+field] != nil
+		})
+		if !isOwned {
+			found = append(found, field)
+		}
+	}
+	return found
+}
+
+// lost returns the wanted fields that the operator does not own anymore.
+func (d details) lost(content map[string]any) []path {
+	var all []fieldSet
+	for _, other := range d.others {
+		all = append(all, parseFields(other))
+	}
+	return parseFields(d.fields).uncovered(without(content, d.unowned), all...)
+}
+
+// without returns a mapping without some of its fields.
+func without(content map[string]any, fields []string) map[string]any {
+	if len(fields) == 0 {
+		return content
+	}
+	rest := maps.Clone(content)
+	maps.DeleteFunc(rest, func(field string, _ any) bool { return slices.Contains(fields, field) })
+	return rest
 }
 
 // entryOf returns the entry of what the manager has applied.

@@ -215,10 +215,20 @@ func (f fieldSet) uncoveredIn(wanted any, at path, all []fieldSet) []path {
 		case below != nil:
 			missing = append(missing, below.uncoveredIn(e.value(wanted), to, allBelow(all, e))...)
 		default:
-			missing = append(missing, fieldsOf(e.value(wanted), to)...)
+			missing = append(missing, lostFields(e.value(wanted), to, allBelow(all, e))...)
 		}
 	}
 	return missing
+}
+
+// lostFields returns the fields of a value that the operator does not own. An empty list that has keys has no
+// owner, so an empty list is lost only if another manager owns it as one value.
+func lostFields(value any, at path, all []fieldSet) []path {
+	return slices.DeleteFunc(fieldsOf(value, at), func(p path) bool {
+		below := p[len(at):]
+		list, isList := below.found(value).([]any)
+		return isList && len(list) == 0 && !slices.ContainsFunc(all, func(f fieldSet) bool { return f.hasWhole(below) })
+	})
 }
 
 // allBelow returns what the element leads to in each set that has it.
@@ -318,6 +328,21 @@ func (e element) value(of any) any {
 	}
 	mapping, _ := of.(map[string]any)
 	return mapping[e.field]
+}
+
+// hasWhole reports whether the set has the path, or what is above it, as one value.
+func (f fieldSet) hasWhole(p path) bool {
+	for _, e := range p {
+		if f.isWhole() {
+			return true
+		}
+		below, found := f.find(e)
+		if !found {
+			return false
+		}
+		f = below
+	}
+	return f.isWhole()
 }
 
 // owned returns the part of a path that the set has: the path itself, or the field above it that

@@ -101,6 +101,33 @@ func TestItemsAreFoundByTheValuesOfTheirKeys(t *testing.T) {
 	}
 }
 
+// An empty list with keys is in no set, because its items are. One that is a single value is in the set of its owner.
+func TestEmptyListsAreLostOnlyToAnOwnerOfTheList(t *testing.T) {
+	for name, test := range map[string]struct {
+		owned, others string
+		wanted        string
+		want          []string
+	}{
+		"nobody owns it":                   {`{"f:name":{}}`, `{}`, `{"name":"a","ports":[]}`, nil},
+		"others own its items":             {`{"f:name":{}}`, `{"f:ports":{"k:{\"port\":1}":{".":{},"f:port":{}}}}`, `{"name":"a","ports":[]}`, nil},
+		"the operator owns it":             {`{"f:name":{},"f:args":{}}`, `{}`, `{"name":"a","args":[]}`, nil},
+		"others own it":                    {`{"f:name":{}}`, `{"f:args":{}}`, `{"name":"a","args":[]}`, []string{"args"}},
+		"others own what is above it":      {`{"f:name":{}}`, `{"f:spec":{}}`, `{"name":"a","spec":{"args":[]}}`, []string{"spec.args"}},
+		"nobody owns what is above it":     {`{"f:name":{}}`, `{"f:other":{}}`, `{"name":"a","spec":{"args":[]}}`, nil},
+		"others own it, below what we own": {`{"f:spec":{"f:name":{}}}`, `{"f:spec":{"f:args":{}}}`, `{"spec":{"name":"a","args":[]}}`, []string{"spec.args"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, p := range (details{fields: []byte(test.owned), others: [][]byte{[]byte(test.others)}}).lost(decoded(t, test.wanted)) {
+				got = append(got, p.String())
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
 func TestBrokenFieldsOwnNothing(t *testing.T) {
 	if got := parseFields([]byte("{")).uncovered(map[string]any{"a": "b"}); len(got) != 1 {
 		t.Errorf("got %v", got)

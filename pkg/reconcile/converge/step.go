@@ -46,7 +46,7 @@ func decide(a applied, owner string, parent types.UID, live, known *fact) action
 		return apply
 	case known != nil && known.uid == live.uid && known.digest == live.digest:
 		return nothing
-	case known == nil && live.isApplied() && len(parseFields(live.detail().fields).uncovered(a.content)) == 0:
+	case known == nil && live.isApplied() && len(live.detail().lost(a.content)) == 0:
 		return nothing
 	default:
 		return restore
