@@ -1,0 +1,26 @@
+// Package kinds tests on a real API server that children of every built-in kind, with every field
+// set, stay what a function of kopf.Ensure has returned.
+//
+// A generator makes the children from the schemas of the API server. What they do not say is in tables: the values of
+// fields (rules), the fields that exclude each other (unions), those that cannot be changed (immutable), and those that
+// are not stored (unstored). They are for the newest release of Kubernetes that is supported: a new field without a valid
+// value, or one that is not stored, fails a test.
+package kinds
+
+import (
+	"flag"
+	"testing"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+var cluster *testenv.Cluster
+
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8")
+	ctrl.SetLogger(operators.Logger())
+	testenv.Main(m, &cluster, testenv.Options{})
+}
