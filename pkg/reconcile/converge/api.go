@@ -23,6 +23,8 @@ type API interface {
 	Apply(ctx context.Context, r selector.Resource, content map[string]any) (*unstructured.Unstructured, error)
 	// Rename writes the field managers of an object, as a JSON patch that is bound to a version.
 	Rename(ctx context.Context, r selector.Resource, child Key, patch []byte) (*unstructured.Unstructured, error)
+	// TryPatch asks the server whether it would accept a JSON patch that is bound to a version.
+	TryPatch(ctx context.Context, r selector.Resource, child Key, patch []byte) error
 	// TryCreate asks the server whether it would create an object if there was none of its name.
 	TryCreate(ctx context.Context, r selector.Resource, content map[string]any) error
 	// Delete deletes exactly this version of exactly this object.
@@ -67,6 +69,14 @@ func (c *server) Rename(ctx context.Context, r selector.Resource, child Key, pat
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	return c.of(r, child.Namespace).Patch(ctx, child.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: c.manager})
+}
+
+func (c *server) TryPatch(ctx context.Context, r selector.Resource, child Key, patch []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	options := metav1.PatchOptions{FieldManager: c.manager, DryRun: []string{metav1.DryRunAll}}
+	_, err := c.of(r, child.Namespace).Patch(ctx, child.Name, types.JSONPatchType, patch, options)
+	return err
 }
 
 func (c *server) TryCreate(ctx context.Context, r selector.Resource, content map[string]any) error {

@@ -22,6 +22,7 @@ import (
 // of its changes.
 //
 //	refusal → causes → blockers in the live object → take over → apply
+//	                 → or dry runs find them (search.go)
 
 // blocker is a part of a child that keeps it from being applied.
 type blocker struct {
@@ -36,19 +37,31 @@ type blocker struct {
 
 // foreignError is a refusal because of what others have added, and what is not the operator's to decide.
 type foreignError struct {
-	err     error
-	blocker blocker
+	err      error
+	blockers []blocker
 }
 
 func (e *foreignError) Error() string {
-	return fmt.Sprintf("%v; %s belongs to %s: remove it there, or declare the handler with kopf.Recreate", e.err, e.blocker.at, strings.Join(e.blocker.others, ", "))
+	var texts []string
+	for _, b := range e.blockers {
+		texts = append(texts, fmt.Sprintf("%s belongs to %s", b.at, strings.Join(b.others, ", ")))
+	}
+	return fmt.Sprintf("%v; %s: remove it there, or declare the handler with kopf.Recreate", e.err, strings.Join(texts, ", "))
 }
 
 func (e *foreignError) Unwrap() error { return e.err }
 
-// unblock takes over what keeps a child from being applied, and applies it, with the fields that the operator
-// owns as they are stored. It returns the refusal if nothing of that helps, and nil if the child has changed
-// meanwhile.
+// refused is a child that the API server refuses to change.
+type refused struct {
+	applied
+	// content is what is applied, with the fields that the operator owns as they are stored.
+	content map[string]any
+	live    *unstructured.Unstructured
+	manager string
+}
+
+// unblock removes what keeps a child from being applied, and applies it. It returns the refusal if that is not
+// possible, and nil if the child has changed meanwhile.
 func (r *run) unblock(ctx context.Context, a applied, live *fact, why action, refusal error) (*fact, error) {
 	u, err := r.api.Get(ctx, a.resource, a.Namespace, a.Name)
 	if apierrors.IsNotFound(err) || err == nil && u.GetUID() != live.uid {
@@ -57,39 +70,63 @@ func (r *run) unblock(ctx context.Context, a applied, live *fact, why action, re
 	if err != nil {
 		return nil, err
 	}
-	found, foreign := blockersOf(u, a.content, r.Manager, refusal)
-	content, differs := a.content, false
+	c := refused{a, a.content, u, r.Manager}
 	if r.isWantedBefore(a, live) {
-		content, differs = a.asStored(u, r.Manager)
+		var differs bool
+		if c.content, differs = a.asStored(u, r.Manager); differs {
+			result, err := r.applyAgain(ctx, c, live, why)
+			if err == nil || !isRefusedByValidation(err) {
+				return result, err
+			}
+			refusal = err
+		}
 	}
+	found, err := r.blockersOf(ctx, c, refusal)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	patch, err := takenOver(u, found, r.Manager)
+	if err != nil {
+		return nil, errors.Join(refusal, err)
+	}
+	c.live, err = r.api.Rename(ctx, a.resource, a.Key, patch)
 	switch {
-	case len(found) == 0 && foreign != nil:
-		return nil, &foreignError{refusal, *foreign}
-	case len(found) == 0 && !differs:
-		return nil, refusal
+	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
 	}
-	if len(found) > 0 {
-		patch, err := takenOver(u, found, r.Manager)
-		if err != nil {
-			return nil, errors.Join(refusal, err)
-		}
-		if u, err = r.api.Rename(ctx, a.resource, a.Key, patch); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			return nil, nil
-		} else if err != nil {
-			return nil, err
-		}
+	result, err := r.applyAgain(ctx, c, live, why)
+	if result != nil {
+		r.reportRemoved(a.Key, found)
 	}
-	switch u, err = r.api.Apply(ctx, a.resource, withMetadata(content, "resourceVersion", u.GetResourceVersion())); {
+	return result, err
+}
+
+// applyAgain applies a child that was refused. It returns nil if the child has changed meanwhile.
+func (r *run) applyAgain(ctx context.Context, c refused, live *fact, why action) (*fact, error) {
+	u, err := r.api.Apply(ctx, c.resource, withMetadata(c.content, "resourceVersion", c.live.GetResourceVersion()))
+	switch {
 	case isReplaced(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
-	if len(found) > 0 {
-		r.reportRemoved(a.Key, found)
-	}
-	r.reportApplied(a.Key, u, live, why)
+	r.reportApplied(c.Key, u, live, why)
 	return r.answered(u), nil
+}
+
+// blockersOf returns what must be removed so that the child can be applied, or the refusal if that is not known
+// or not the operator's to decide. It returns neither if the child has changed meanwhile.
+func (r *run) blockersOf(ctx context.Context, c refused, refusal error) ([]blocker, error) {
+	found, foreign, rest := c.named(refusal)
+	switch {
+	case len(foreign) > 0:
+		return nil, &foreignError{refusal, foreign}
+	case len(rest) > 0:
+		return r.search(ctx, c, found, rest, refusal)
+	}
+	return found, nil
 }
 
 // reportRemoved reports the fields of others that were removed.
@@ -128,41 +165,57 @@ func stepsOf(text string) (all []step) {
 	return all
 }
 
-// blockersOf returns what keeps a child from being applied, and that is the operator's to remove; and what
-// is not.
-func blockersOf(u *unstructured.Unstructured, content map[string]any, manager string, refusal error) (found []blocker, foreign *blocker) {
+// causesOf returns the causes of a refusal.
+func causesOf(refusal error) []metav1.StatusCause {
 	var answer apierrors.APIStatus
 	if !errors.As(refusal, &answer) || answer.Status().Details == nil {
-		return nil, nil
+		return nil
 	}
+	return answer.Status().Details.Causes
+}
+
+// named returns the blockers that a refusal names: those that are the operator's to remove, and those that are
+// not. The rest are the causes that name none.
+func (c refused) named(refusal error) (found, foreign []blocker, rest []metav1.StatusCause) {
 	var ours fieldSet
 	var all []fieldSet
-	entries := u.GetManagedFields()
-	for _, entry := range entries {
+	for _, entry := range c.live.GetManagedFields() {
 		set := parseFields(entry.FieldsV1.GetRawBytes())
 		all = append(all, set)
-		if isOurs(entry, manager) {
+		if isOurs(entry, c.manager) {
 			ours = set
 		}
 	}
-	for _, cause := range answer.Status().Details.Causes {
-		b := blockerAt(cause, u.Object, content, ours, all)
-		if b == nil || slices.ContainsFunc(found, func(known blocker) bool { return known.at.String() == b.at.String() }) {
+	for _, cause := range causesOf(refusal) {
+		b := blockerAt(cause, c.live.Object, c.content, ours, all)
+		if b == nil {
+			rest = append(rest, cause)
 			continue
 		}
-		for i, entry := range entries {
-			if entry.Manager != manager && all[i].has(b.at) {
-				b.others = append(b.others, entry.Manager)
-			}
-		}
+		b.others = c.managersOf(b.at)
 		switch {
+		case slices.ContainsFunc(found, b.isSame):
 		case b.ours:
 			found = append(found, *b)
 		case len(b.others) > 0:
-			foreign = b
+			foreign = append(foreign, *b)
+		default:
+			rest = append(rest, cause)
 		}
 	}
-	return found, foreign
+	return found, foreign, rest
+}
+
+func (b blocker) isSame(other blocker) bool { return b.at.String() == other.at.String() }
+
+// managersOf returns the other managers that have set a part of the child.
+func (c refused) managersOf(p path) (others []string) {
+	for _, entry := range c.live.GetManagedFields() {
+		if entry.Manager != c.manager && parseFields(entry.FieldsV1.GetRawBytes()).has(p) {
+			others = append(others, entry.Manager)
+		}
+	}
+	return others
 }
 
 func isOurs(entry metav1.ManagedFieldsEntry, manager string) bool {

@@ -29,11 +29,11 @@ func describeRefusal(err error) error {
 }
 
 // isRefusedByValidation reports whether the validation of the API server has refused a change
-// because of fields. The denial of a policy, a webhook, or a quota names none: to delete the child
-// and create it again would evade it.
+// because of fields. The denial of a policy or a quota names none, and that of a webhook says so: to delete the
+// child and create it again would evade it.
 func isRefusedByValidation(err error) bool {
 	var answer apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &answer) || answer.Status().Details == nil {
+	if !apierrors.IsInvalid(err) || !errors.As(err, &answer) || answer.Status().Details == nil || strings.HasPrefix(answer.Status().Message, "admission webhook ") {
 		return false
 	}
 	causes := answer.Status().Details.Causes

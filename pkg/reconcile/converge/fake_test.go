@@ -31,6 +31,8 @@ type cluster struct {
 	beforeRename, beforeDelete func()
 	// refuse returns why a change is refused, or nil.
 	refuse func(current, u *unstructured.Unstructured) error
+	// try returns why a JSON patch would be refused, or nil.
+	try func(patch []byte) error
 }
 
 var (
@@ -117,6 +119,12 @@ func (c *cluster) Rename(_ context.Context, r selector.Resource, child Key, patc
 	current.SetManagedFields(entries)
 	c.objects[child.Name] = current
 	return current.DeepCopy(), nil
+}
+
+// TryPatch has the answer of the test.
+func (c *cluster) TryPatch(_ context.Context, _ selector.Resource, child Key, patch []byte) error {
+	c.requests = append(c.requests, "try "+child.Name)
+	return c.try(patch)
 }
 
 func (c *cluster) TryCreate(context.Context, selector.Resource, map[string]any) error { return nil }

@@ -15,12 +15,15 @@ func TestOnlyValidationLeadsToARecreation(t *testing.T) {
 	kind := schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	policy := apierrors.NewInvalid(kind, "one", nil)
 	policy.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: "ValidatingAdmissionPolicy 'freeze' denied request: spec is immutable"}}
+	webhook := apierrors.NewInvalid(kind, "one", field.ErrorList{field.Invalid(field.NewPath("spec"), nil, "too large")})
+	webhook.ErrStatus.Message = `admission webhook "a.example.com" denied the request: ` + webhook.ErrStatus.Message
 	for name, test := range map[string]struct {
 		err  error
 		want bool
 	}{
 		"a rule without a message": {apierrors.NewInvalid(kind, "one", field.ErrorList{field.Invalid(field.NewPath("spec"), nil, "failed rule: self == oldSelf")}), true},
 		"a policy":                 {policy, false},
+		"a webhook with a field":   {webhook, false},
 		"a webhook":                {apierrors.NewForbidden(schema.GroupResource{}, "one", errors.New("spec is immutable")), false},
 		"no cause":                 {apierrors.NewInvalid(kind, "one", nil), false},
 		"another error":            {errors.New("field is immutable"), false},

@@ -51,6 +51,11 @@ func certificate(name string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
+// bundle returns the certificate of an authority, as JSON has it.
+func bundle(name string) string {
+	return base64.StdEncoding.EncodeToString([]byte(certificate(name)))
+}
+
 // structural returns a schema with nearly all that a structural schema can have.
 func structural(text string) object {
 	return object{

@@ -199,6 +199,7 @@ var rules = map[string]*rule{
 	"CustomResourceDefinitionSpec.preserveUnknownFields": same(false),
 	"CustomResourceDefinitionNames": edited(object{"plural": "widgets$n", "singular": "widget$n", "kind": "Widget$n", "listKind": "WidgetList$n", "shortNames": list{"wa$n"}, "categories": list{"ours"}},
 		object{"plural": "widgets$n", "singular": "widgeta$n", "kind": "Widget$n", "listKind": "WidgetLista$n", "shortNames": list{"wb$n"}, "categories": list{"theirs"}}),
+	"apiextensions.v1.WebhookClientConfig.caBundle":     edited(bundle("ours"), bundle("theirs")),
 	"CustomResourceDefinitionVersion.name":              same("v1"),
 	"CustomResourceDefinitionVersion.served":            same(true),
 	"CustomResourceDefinitionVersion.storage":           same(true),

@@ -159,6 +159,8 @@ func TestChildrenOfEveryKind(t *testing.T) {
 	defer s.clear()
 	s.start()
 	s.create()
+	s.expectStored()
+	s.expectImmutable()
 	s.restart("the creation")
 	s.edit("a restoration", restoring)
 	for half := range uint32(2) {
@@ -183,8 +185,6 @@ func (s *sweep) create() {
 	if s.t.Failed() {
 		s.t.FailNow()
 	}
-	s.expectStored()
-	s.expectImmutable()
 }
 
 // expectStored expects that the API server stores all fields, with the exceptions that are known.

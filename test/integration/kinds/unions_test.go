@@ -30,7 +30,7 @@ var unions = map[string][]map[string]any{
 	"FCVolumeSource":               {{"wwids": generated}, {"targetWWNs": generated, "lun": edited(int64(1), int64(2))}},
 	"FlockerVolumeSource":          each("datasetName", "datasetUUID"),
 	"VolumeProjection":             each("clusterTrustBundle", "configMap", "downwardAPI", "podCertificate", "secret", "serviceAccountToken"),
-	"ClusterTrustBundleProjection": {{"name": generated, "path": "bundle-1"}, {"signerName": generated, "labelSelector": generated, "path": "bundle-2"}},
+	"ClusterTrustBundleProjection": {{"name": generated, "path": edited("bundle-1", "bundle-3")}, {"signerName": generated, "labelSelector": generated, "path": edited("bundle-2", "bundle-4")}},
 	"DownwardAPIVolumeFile":        {{"fieldRef": generated, "path": edited("field-1", "field-2")}, {"resourceFieldRef": generated, "path": edited("resource-1", "resource-2")}},
 	"EnvVar":                       each("value", "valueFrom"),
 	"EnvVarSource":                 each("configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef"),
@@ -75,7 +75,7 @@ var unions = map[string][]map[string]any{
 	"ExactDeviceRequest":              {{"allocationMode": "ExactCount", "count": generated}},
 	"DeviceSubRequest":                {{"allocationMode": "ExactCount", "count": generated}},
 	"DeviceAttribute":                 each("bool", "int", "string", "version"),
-	"CapacityRequestPolicy":           each("validRange", "validValues"),
+	"CapacityRequestPolicy":           {{"validRange": edited(nil, object{"min": "1", "max": "4", "step": "1"})}, {"validValues": edited(nil, list{"1Gi"})}},
 	"ResourceSliceSpec": {
 		{"nodeName": generated, "devices": generated},
 		{"nodeSelector": generated, "sharedCounters": generated},
