@@ -35,11 +35,7 @@ func (r *run) search(ctx context.Context, c refused, known []blocker, rest []met
 			continue
 		}
 		without := append(slices.Clip(found), candidate)
-		patch, err := c.patchWithout(without)
-		if err != nil {
-			return nil, err
-		}
-		err = r.api.TryPatch(ctx, c.resource, c.Key, patch)
+		err := r.api.TryPatch(ctx, c.resource, c.Key, c.patchWithout(without))
 		switch {
 		case err == nil:
 			return ours(without, refusal)
@@ -66,13 +62,12 @@ func ours(found []blocker, refusal error) ([]blocker, error) {
 	return found, nil
 }
 
-// withBlockers returns a refusal with the blockers that belong to others.
+// withBlockers returns a refusal with the blockers that are known.
 func withBlockers(refusal error, found []blocker) error {
-	foreign := slices.DeleteFunc(slices.Clone(found), func(b blocker) bool { return len(b.others) == 0 })
-	if len(foreign) == 0 {
+	if len(found) == 0 {
 		return refusal
 	}
-	return &foreignError{refusal, foreign}
+	return &foreignError{refusal, found}
 }
 
 // isImmutable reports whether a field cannot be changed, whatever others have set.
@@ -118,7 +113,7 @@ func nearest(parts []blocker, causes []metav1.StatusCause) (near []blocker) {
 // common returns how many steps the path has in common with that in a refusal.
 func (p path) common(way []step) int {
 	for i, e := range p {
-		if i == len(way) || e.field != way[i].field || e.item != nil && e.index != way[i].index {
+		if i == len(way) || e.field != way[i].field || e.index != way[i].index {
 			return i
 		}
 	}
@@ -144,7 +139,7 @@ func (c refused) owns(p path) bool {
 }
 
 // patchWithout returns the JSON patch that makes of the live object what an apply would, without some parts.
-func (c refused) patchWithout(parts []blocker) ([]byte, error) {
+func (c refused) patchWithout(parts []blocker) []byte {
 	result := c.merge(func(at path, value any) bool {
 		isApplied := c.owns(at) && len(c.managersOf(at)) == 0
 		return !isApplied && !slices.ContainsFunc(parts, blocker{at: at}.isSame)
@@ -158,7 +153,8 @@ func (c refused) patchWithout(parts []blocker) ([]byte, error) {
 			patch = append(patch, map[string]any{"op": "remove", "path": pointerTo(field)})
 		}
 	}
-	return json.Marshal(patch)
+	text, _ := json.Marshal(patch) //nolint:errchkjson // of JSON
+	return text
 }
 
 // pointerTo returns the JSON pointer to a field of an object.
@@ -190,10 +186,7 @@ func merged(live, wanted any, at path, all []fieldSet, keep func(at path, value 
 	}
 	switch wanted := wanted.(type) {
 	case map[string]any:
-		now, isMapping := live.(map[string]any)
-		if !isMapping {
-			return wanted
-		}
+		now, _ := live.(map[string]any)
 		result := maps.Clone(wanted)
 		for _, e := range elements(now) {
 			to, value := append(slices.Clip(at), e), now[e.field]
@@ -205,13 +198,12 @@ func merged(live, wanted any, at path, all []fieldSet, keep func(at path, value 
 		}
 		return result
 	case []any:
-		items := withKeys(elements(live), all)
-		if len(items) == 0 || len(items[0].keys) == 0 {
+		if len(keyNames(all)) == 0 {
 			return wanted // it is one value
 		}
 		var result []any
 		rest := slices.Clone(wanted)
-		for _, e := range items {
+		for _, e := range withKeys(elements(live), all) {
 			to := append(slices.Clip(at), e)
 			if i := e.mostLike(rest); i >= 0 {
 				result = append(result, merged(e.item, rest[i], to, allBelow(all, e), keep))

@@ -169,6 +169,7 @@ var (
 	services    = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
 	claims      = schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}
 	deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	budgets     = schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}
 	shopKind    = schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "KopfExample"}
 	namespaces  = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 )

@@ -38,6 +38,11 @@ func deployment(strategy, env string) string {
 	return `{` + strategy + `"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"log","image":"y"},{"name":"web","image":"x","env":[` + env + `]}]}}}`
 }
 
+// podWith returns the spec of a deployment whose pod has some fields.
+func podWith(fields string) string {
+	return `{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{` + fields + `"containers":[{"name":"web","image":"x"}]}}}`
+}
+
 // What others have set beside what is wanted can keep the API server from accepting that. It is removed
 // together with the change, and the child comes to rest as the function says.
 func TestWhatBlocksAChildIsRemoved(t *testing.T) {
@@ -70,6 +75,20 @@ func TestWhatBlocksAChildIsRemoved(t *testing.T) {
 			`{"spec":{"ports":[{"name":"other","port":8001}]}}`, `{"ports":[{"name":"http","port":80}]}`,
 			"", "ports", `[{"name":"http","port":80,"protocol":"TCP","targetPort":80}]`,
 		},
+		"the other member of a union that the refusal does not name": {
+			budgets, `{"selector":{"matchLabels":{"a":"b"}},"maxUnavailable":1}`,
+			`{"spec":{"maxUnavailable":null,"minAvailable":2,"unhealthyPodEvictionPolicy":"AlwaysAllow"}}`, "",
+			`["spec.minAvailable"]`, "", `{"selector":{"matchLabels":{"a":"b"}},"maxUnavailable":1,"unhealthyPodEvictionPolicy":"AlwaysAllow"}`,
+		},
+		"a field that excludes the one that the refusal names": {
+			deployments, podWith(`"hostnameOverride":"a",`), `{"spec":{"replicas":3,"template":{"spec":{"hostnameOverride":null,"hostNetwork":true}}}}`, "",
+			`["spec.template.spec.hostNetwork"]`, "replicas", `3`,
+		},
+		"a field that excludes one further down": {
+			deployments, podWith(`"securityContext":{"windowsOptions":{"runAsUserName":"a"}},`),
+			`{"spec":{"replicas":3,"template":{"spec":{"securityContext":null,"os":{"name":"linux"}}}}}`, "",
+			`["spec.template.spec.os"]`, "replicas", `3`,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +111,10 @@ func TestWhatBlocksAChildIsRemoved(t *testing.T) {
 					return "", err
 				}
 				found, _, _ := unstructured.NestedFieldNoCopy(now.Object, "spec", test.path)
-				if test.path == "env" {
+				switch test.path {
+				case "":
+					found = now.Object["spec"]
+				case "env":
 					found, _, _ = unstructured.NestedFieldNoCopy(now.Object, "spec", "template", "spec", "containers")
 					containers, _ := found.([]any)
 					container, _ := containers[len(containers)-1].(map[string]any)
@@ -141,4 +163,18 @@ func TestWhatOthersHaveAddedIsNamed(t *testing.T) {
 	b.Eventually(b.logged("spec.ports[port=8080,protocol=TCP] belongs to other: remove it there, or declare the handler with kopf.Recreate")).ShouldNot(gomega.BeEmpty(), b.story)
 	b.as("other", child, `{"spec":{"ports":[{"name":"http","port":80}]}}`)
 	b.Eventually(cluster.Current(child)).Should(testenv.HavePath("spec.ports", gomega.HaveLen(2)), b.story)
+}
+
+// With kopf.Recreate, the child is created again without it.
+func TestWhatOthersHaveAddedEndsWithARecreation(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Ensure(shops, wantedIn(services), kopf.ID("children"), kopf.Recreate("Service"))
+	b.start()
+	shop := b.expectHandled(b.shop("one", map[string]any{"child": `{"ports":[{"name":"http","port":80}]}`}))
+	former := b.current(b.of(services, "one"))
+	b.as("other", former, `{"spec":{"ports":[{"name":"http","port":80},{"name":"web","port":8080}]}}`)
+	b.expectRest()
+	b.Expect(cluster.Client().Patch(t.Context(), shop.DeepCopy(), client.RawPatch("application/merge-patch+json", mergeOf(t, `{"ports":[{"name":"http","port":80},{"name":"web","port":81}]}`)))).To(gomega.Succeed())
+	b.expectChild(former, testenv.HavePath("metadata.uid", gomega.Not(gomega.BeEquivalentTo(former.GetUID()))), testenv.HavePath("spec.ports", gomega.HaveLen(2)))
 }
