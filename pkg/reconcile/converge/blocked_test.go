@@ -3,11 +3,13 @@ package converge
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -190,5 +192,99 @@ func TestPartsOfAWholeAreNotRemoved(t *testing.T) {
 		if set.remove(p); len(set) != 1 {
 			t.Errorf("%s: %v is left", p, set)
 		}
+	}
+}
+
+// A refused child is read, and what blocks it is taken over before it is applied again. If the child changes meanwhile,
+// another look at it decides.
+func TestRefusedChildIsUnblocked(t *testing.T) {
+	const entries = `[{"manager":"kopf-test","operation":"Apply","fieldsV1":{"f:data":{"f:a":{}}}},{"manager":"other","operation":"Update","fieldsV1":{"f:extra":{},"f:data":{"f:b":{}}}}]`
+	remove := func(c *cluster) { delete(c.objects, "one") }
+	replace := func(c *cluster) { c.objects["one"].SetUID("another") }
+	change := func(c *cluster) { c.objects["one"].SetResourceVersion("500") }
+	isBlocked := func(current, _ *unstructured.Unstructured) bool {
+		return current != nil && !strings.Contains(fmt.Sprint(entriesOf(current)[0]), "f:b")
+	}
+	isStored := func(_, u *unstructured.Unstructured) bool {
+		stored, _, _ := unstructured.NestedString(u.Object, "data", "added")
+		return stored == ""
+	}
+	always := func(current, _ *unstructured.Unstructured) bool { return current != nil }
+	for name, test := range map[string]struct {
+		field     string // that the refusal names
+		isRefused func(current, u *unstructured.Unstructured) bool
+		// beforeGet and beforeRename change the child in the cluster.
+		beforeGet, beforeRename func(c *cluster)
+		isSame                  bool // the handler wants the same as before
+		entries                 string
+		requests                string
+		log, err                string
+	}{
+		"a named field of others":               {"data.b", isBlocked, nil, nil, false, entries, "apply get rename apply", `"fields"=["data.b"] "managers"=["other"]`, ""},
+		"a field of others that is not named":   {"data.a", isBlocked, nil, nil, false, entries, "apply get try rename apply", `"fields"=["data.b"] "managers"=["other"]`, ""},
+		"a field that is not ours to remove":    {"extra", isBlocked, nil, nil, false, entries, "apply get", "", "extra belongs to other: remove it there, or declare the handler with kopf.Recreate"},
+		"the child is refused nevertheless":     {"data.b", always, nil, nil, false, entries, "apply get rename apply", "", "data.b"},
+		"the child is gone":                     {"data.b", isBlocked, remove, nil, false, entries, "apply get get apply", "", ""},
+		"the child is another one":              {"data.b", isBlocked, replace, nil, false, entries, "apply get get apply get rename apply", `"managers"=["other"]`, ""},
+		"the child changes meanwhile":           {"data.b", isBlocked, nil, change, false, entries, "apply get rename get apply get rename apply", `"managers"=["other"]`, ""},
+		"the child is gone meanwhile":           {"data.b", isBlocked, nil, remove, false, entries, "apply get rename get apply", "", ""},
+		"what the API server has added is kept": {"data.a", isStored, nil, nil, true, `[{"manager":"kopf-test","operation":"Apply","fieldsV1":{"f:data":{}}}]`, "apply get apply", "", ""},
+		"it is refused with that, too":          {"data.a", always, nil, nil, true, `[{"manager":"kopf-test","operation":"Apply","fieldsV1":{"f:data":{}}}]`, "apply get apply", "", "data.a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+			o.log = funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+			expect(t, o, "apply one")
+			var managed []metav1.ManagedFieldsEntry
+			if err := json.Unmarshal([]byte(test.entries), &managed); err != nil {
+				t.Fatal(err)
+			}
+			u := o.objects["one"]
+			u.Object["data"], u.Object["extra"] = map[string]any{"a": "theirs", "b": "theirs", "added": "x"}, "theirs"
+			u.SetResourceVersion("400")
+			u.SetManagedFields(managed)
+			o.show(u.DeepCopy())
+			o.refuse = func(current, u *unstructured.Unstructured) error {
+				if !test.isRefused(current, u) {
+					return nil
+				}
+				if test.beforeGet != nil {
+					test.beforeGet(o.cluster)
+					test.beforeGet = nil
+				}
+				refusal := refusedFor(metav1.CauseTypeFieldValueInvalid, test.field)
+				var status *apierrors.StatusError
+				errors.As(refusal, &status)
+				status.ErrStatus.Message = test.field
+				return refusal
+			}
+			o.try = func([]byte) error { return nil }
+			o.beforeRename = func() {
+				if test.beforeRename != nil {
+					test.beforeRename(o.cluster)
+					test.beforeRename = nil
+				}
+			}
+			if !test.isSame {
+				o.value = "c"
+			}
+			got, err := o.step(t)
+			if requests := strings.ReplaceAll(strings.Join(got, " "), " one", ""); requests != test.requests {
+				t.Errorf("got %s, want %s", requests, test.requests)
+			}
+			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("got %v, want %s", err, test.err)
+			}
+			if err != nil && !isRefusedByValidation(err) {
+				t.Errorf("%v does not lead to a recreation", err)
+			}
+			isRemoved := slices.ContainsFunc(lines, func(line string) bool {
+				return strings.Contains(line, "are not wanted were removed") && strings.Contains(line, test.log)
+			})
+			if isRemoved != (test.log != "") {
+				t.Errorf("the log is %v", lines)
+			}
+		})
 	}
 }
