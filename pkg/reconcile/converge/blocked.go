@@ -85,11 +85,7 @@ func (r *run) unblock(ctx context.Context, a applied, live *fact, why action, re
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	patch, err := takenOver(u, found, r.Manager)
-	if err != nil {
-		return nil, errors.Join(refusal, err)
-	}
-	c.live, err = r.api.Rename(ctx, a.resource, a.Key, patch)
+	c.live, err = r.api.Rename(ctx, a.resource, a.Key, takenOver(u, found, r.Manager))
 	switch {
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
 		return nil, nil
@@ -310,7 +306,7 @@ func (f fieldSet) has(p path) bool {
 
 // takenOver returns the JSON patch that moves parts of an object from all managers to what the operator has
 // applied.
-func takenOver(u *unstructured.Unstructured, parts []blocker, manager string) ([]byte, error) {
+func takenOver(u *unstructured.Unstructured, parts []blocker, manager string) []byte {
 	entries := u.GetManagedFields()
 	for i := range entries {
 		entry := &entries[i]
@@ -325,16 +321,14 @@ func takenOver(u *unstructured.Unstructured, parts []blocker, manager string) ([
 				set.remove(part.at)
 			}
 		}
-		text, err := json.Marshal(set)
-		if err != nil {
-			return nil, err
-		}
+		text, _ := json.Marshal(set) //nolint:errchkjson // of JSON
 		entry.FieldsV1 = metav1.NewFieldsV1(string(text))
 	}
-	return json.Marshal([]any{
+	patch, _ := json.Marshal([]any{ //nolint:errchkjson // of JSON
 		map[string]any{"op": "replace", "path": "/metadata/managedFields", "value": entries},
 		map[string]any{"op": "replace", "path": "/metadata/resourceVersion", "value": u.GetResourceVersion()},
 	})
+	return patch
 }
 
 // everything returns the set of a value with all below it. Lists are one value.

@@ -23,15 +23,13 @@ func driftOf(u *unstructured.Unstructured, a applied, o Owner, manager string) [
 	if entry := entryOf(entries, manager); entry != nil {
 		owned = parseFields(entry.FieldsV1.GetRawBytes())
 	}
-	var all []fieldSet
-	for _, entry := range entries {
-		if entry.FieldsV1 != nil {
-			all = append(all, parseFields(entry.FieldsV1.GetRawBytes()))
-		}
+	all := make([]fieldSet, len(entries))
+	for i, entry := range entries {
+		all[i] = parseFields(entry.FieldsV1.GetRawBytes())
 	}
 	fields := []convergence.DriftedField{}
 	for _, p := range owned.uncovered(without(content, unownedFields(u.Object, entriesOf(u))), all...) {
-		by, owned := lastOwner(entries, p, manager)
+		by, owned := lastOwner(entries, all, p, manager)
 		field := convergence.DriftedField{Path: owned.String(), Wanted: object.NewValue(owned.wanted(content, whole)), Found: object.NewValue(owned.found(u.Object))}
 		if slices.ContainsFunc(fields, func(other convergence.DriftedField) bool { return other.Path == field.Path }) {
 			continue // another part of what the other manager owns as a whole
@@ -48,15 +46,15 @@ func driftOf(u *unstructured.Unstructured, a applied, o Owner, manager string) [
 }
 
 // lastOwner returns the entry of the manager, except one, that has written a field last, and the
-// field as that manager owns it: possibly as a part of something larger.
-func lastOwner(entries []metav1.ManagedFieldsEntry, p path, except string) (last *metav1.ManagedFieldsEntry, as path) {
+// field as that manager owns it: possibly as a part of something larger. All are the fields of the entries.
+func lastOwner(entries []metav1.ManagedFieldsEntry, all []fieldSet, p path, except string) (last *metav1.ManagedFieldsEntry, as path) {
 	as = p
 	for i := range entries {
 		entry := &entries[i]
-		if entry.Manager == except && entry.Operation == metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
+		if entry.Manager == except && entry.Operation == metav1.ManagedFieldsOperationApply || all[i] == nil {
 			continue
 		}
-		owned, found := parseFields(entry.FieldsV1.GetRawBytes()).owned(p)
+		owned, found := all[i].owned(p)
 		if found && (last == nil || last.Time.Before(entry.Time)) {
 			last, as = entry, owned
 		}
