@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -152,6 +153,27 @@ const (
 	variants = "it is no union: its members only have all fields together"
 )
 
+// exclusive returns the changes of a child of which the API server accepts each member, but not both.
+func (s *sweep) exclusive(child *specimen) (all []change) {
+	changes := slices.DeleteFunc(s.changes(child), func(ch change) bool { return ch.isImmutable(child) })
+	found := make([]bool, len(changes))
+	var group errgroup.Group
+	group.SetLimit(8)
+	for i, ch := range changes {
+		group.Go(func() error {
+			found[i] = s.accepts(child, false, ch) && !s.accepts(child, true, ch)
+			return nil
+		})
+	}
+	_ = group.Wait()
+	for i, ch := range changes {
+		if found[i] {
+			all = append(all, ch)
+		}
+	}
+	return all
+}
+
 // unblocked are the unions of which no other member keeps ours from being applied.
 var unblocked = map[string]string{
 	"ConfigMap":               fixed,
@@ -247,12 +269,7 @@ func (s *sweep) split() map[*specimen][]change {
 	edits := map[*specimen][]change{}
 	var all []*specimen
 	for _, child := range s.children {
-		var rest []change
-		for _, ch := range s.changes(child) {
-			if !ch.isImmutable(child) && s.accepts(child, false, ch) && !s.accepts(child, true, ch) {
-				rest = append(rest, ch)
-			}
-		}
+		rest := s.exclusive(child)
 		for n := 0; len(rest) > 0; n++ {
 			part := &specimen{kind: child.kind, ours: child.ours.DeepCopy()}
 			if n > 0 {
