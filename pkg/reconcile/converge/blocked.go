@@ -3,7 +3,6 @@ package converge
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -75,14 +74,14 @@ func (r *run) unblock(ctx context.Context, a applied, live *fact, why action, re
 		var differs bool
 		if c.content, differs = a.asStored(u, r.Manager); differs {
 			result, err := r.applyAgain(ctx, c, live, why)
-			if err == nil || !isRefusedByValidation(err) {
+			if !isRefusedByValidation(err) {
 				return result, err
 			}
 			refusal = err
 		}
 	}
 	found, err := r.blockersOf(ctx, c, refusal)
-	if err != nil || len(found) == 0 {
+	if len(found) == 0 {
 		return nil, err
 	}
 	c.live, err = r.api.Rename(ctx, a.resource, a.Key, takenOver(u, found, r.Manager))
@@ -159,15 +158,6 @@ func stepsOf(text string) (all []step) {
 		all = append(all, step{field: found[2] + found[3]})
 	}
 	return all
-}
-
-// causesOf returns the causes of a refusal.
-func causesOf(refusal error) []metav1.StatusCause {
-	var answer apierrors.APIStatus
-	if !errors.As(refusal, &answer) || answer.Status().Details == nil {
-		return nil
-	}
-	return answer.Status().Details.Causes
 }
 
 // named returns the blockers that a refusal names: those that are the operator's to remove, and those that are

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestPathsOfRefusalsAreParsed(t *testing.T) {
@@ -227,7 +228,7 @@ func TestRefusedChildIsUnblocked(t *testing.T) {
 		"the child is gone meanwhile":              {"data.b", isBlocked, nil, remove, false, entries, "apply get rename get apply", "", ""},
 		"what the API server has added is kept":    {"data.a", isStored, nil, nil, true, `[{"manager":"kopf-test","operation":"Apply","fieldsV1":{"f:data":{}}}]`, "apply get apply", "", ""},
 		"what blocks it is removed from that, too": {"data.a", isBlocked, nil, nil, true, entries, "apply get apply try rename apply", `"fields"=["data.b"] "managers"=["another" "other"]`, ""},
-		"it is refused with that, too":             {"data.a", always, nil, nil, true, `[{"manager":"kopf-test","operation":"Apply","fieldsV1":{"f:data":{}}}]`, "apply get apply", "", "data.a"},
+		"it is refused with that, too":             {"data.a", always, nil, nil, true, `[{"manager":"kopf-test","operation":"Apply","fieldsV1":{"f:data":{}}}]`, "apply get apply", "", "data.a of map[a:theirs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lines []string
@@ -254,7 +255,7 @@ func TestRefusedChildIsUnblocked(t *testing.T) {
 				refusal := refusedFor(metav1.CauseTypeFieldValueInvalid, test.field)
 				var status *apierrors.StatusError
 				errors.As(refusal, &status)
-				status.ErrStatus.Message = test.field
+				status.ErrStatus.Message = fmt.Sprint(test.field, " of ", u.Object["data"])
 				return refusal
 			}
 			o.try = func([]byte) error { return nil }
@@ -285,6 +286,53 @@ func TestRefusedChildIsUnblocked(t *testing.T) {
 			})
 			if isRemoved != (test.log != "") || isRemoved && !isReported {
 				t.Errorf("the log is %v", lines)
+			}
+		})
+	}
+}
+
+// A failure ends the attempt, and a conflict leads to another look at the child.
+func TestStepsAfterARefusalFail(t *testing.T) {
+	lost, conflict := errors.New("connection lost"), apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "one", nil)
+	for name, test := range map[string]struct {
+		field    string // that the refusal names
+		value    string // that the handler wants
+		failing  int
+		failure  error
+		requests string
+	}{
+		"it cannot be read":                  {"data.b", "c", 2, lost, "apply get"},
+		"it cannot be applied as stored":     {"data.b", "b", 3, lost, "apply get apply"},
+		"there is no answer to a dry run":    {"data.a", "c", 3, lost, "apply get try"},
+		"it changes before the dry run":      {"data.a", "c", 3, conflict, "apply get try get apply get try rename apply"},
+		"it cannot be taken over":            {"data.b", "c", 3, lost, "apply get rename"},
+		"it changes after it was taken over": {"data.b", "c", 4, conflict, "apply get rename apply get apply"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+			expect(t, o, "apply one")
+			u := o.objects["one"]
+			u.Object["data"] = map[string]any{"a": "theirs", "b": "theirs"}
+			u.SetResourceVersion("400")
+			u.SetManagedFields([]metav1.ManagedFieldsEntry{
+				{Manager: "kopf-test", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`)},
+				{Manager: "other", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:b":{}}}`)},
+			})
+			o.show(u.DeepCopy())
+			o.value, o.failing, o.failure = test.value, test.failing, test.failure
+			o.try = func([]byte) error { return nil }
+			o.refuse = func(current, _ *unstructured.Unstructured) error {
+				if strings.Contains(fmt.Sprint(entriesOf(current)[0]), "f:b") {
+					return nil
+				}
+				return refusedFor(metav1.CauseTypeFieldValueInvalid, test.field)
+			}
+			got, err := o.step(t)
+			if requests := strings.ReplaceAll(strings.Join(got, " "), " one", ""); requests != test.requests {
+				t.Errorf("got %s, want %s", requests, test.requests)
+			}
+			if mustFail := errors.Is(test.failure, lost); errors.Is(err, lost) != mustFail || (err != nil) != mustFail {
+				t.Errorf("got %v", err)
 			}
 		})
 	}

@@ -12,12 +12,8 @@ import (
 
 // describeRefusal returns the error of the server with all fields that it names.
 func describeRefusal(err error) error {
-	var answer apierrors.APIStatus
-	if !errors.As(err, &answer) || answer.Status().Details == nil {
-		return err
-	}
 	var fields []string
-	for _, cause := range answer.Status().Details.Causes {
+	for _, cause := range causesOf(err) {
 		if cause.Field != "" && !strings.Contains(err.Error(), cause.Field) {
 			fields = append(fields, cause.Field+": "+cause.Message)
 		}
@@ -28,15 +24,24 @@ func describeRefusal(err error) error {
 	return fmt.Errorf("%w (%s)", err, strings.Join(fields, "; "))
 }
 
+// causesOf returns the causes of a refusal.
+func causesOf(refusal error) []metav1.StatusCause {
+	var answer apierrors.APIStatus
+	if !errors.As(refusal, &answer) || answer.Status().Details == nil {
+		return nil
+	}
+	return answer.Status().Details.Causes
+}
+
 // isRefusedByValidation reports whether the validation of the API server has refused a change
 // because of fields. The denial of a policy or a quota names none, and that of a webhook says so: to delete the
 // child and create it again would evade it.
 func isRefusedByValidation(err error) bool {
 	var answer apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &answer) || answer.Status().Details == nil || strings.HasPrefix(answer.Status().Message, "admission webhook ") {
+	if !apierrors.IsInvalid(err) || !errors.As(err, &answer) || strings.HasPrefix(answer.Status().Message, "admission webhook ") {
 		return false
 	}
-	causes := answer.Status().Details.Causes
+	causes := causesOf(err)
 	return len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool { return cause.Field == "" })
 }
 
@@ -49,7 +54,5 @@ func isReplaced(err error) bool {
 
 // hasCause reports whether the server refuses a field.
 func hasCause(err error, field string) bool {
-	var answer apierrors.APIStatus
-	return errors.As(err, &answer) && answer.Status().Details != nil &&
-		slices.ContainsFunc(answer.Status().Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == field })
+	return slices.ContainsFunc(causesOf(err), func(cause metav1.StatusCause) bool { return cause.Field == field })
 }

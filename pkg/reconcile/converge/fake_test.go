@@ -33,6 +33,18 @@ type cluster struct {
 	refuse func(current, u *unstructured.Unstructured) error
 	// try returns why a JSON patch would be refused, or nil.
 	try func(patch []byte) error
+	// failure is the answer to the request with the number failing, which starts with 1.
+	failing int
+	failure error
+}
+
+// receive notes a request, and returns the failure that is its answer.
+func (c *cluster) receive(request string) error {
+	c.requests = append(c.requests, request)
+	if len(c.requests) == c.failing {
+		return c.failure
+	}
+	return nil
 }
 
 var (
@@ -53,7 +65,9 @@ func (c *cluster) FindKindAgain(context.Context, schema.GroupKind) (selector.Res
 }
 
 func (c *cluster) Get(_ context.Context, r selector.Resource, _, name string) (*unstructured.Unstructured, error) {
-	c.requests = append(c.requests, "get "+name)
+	if err := c.receive("get " + name); err != nil {
+		return nil, err
+	}
 	if found := c.objects[name]; found != nil {
 		return found.DeepCopy(), nil
 	}
@@ -63,7 +77,9 @@ func (c *cluster) Get(_ context.Context, r selector.Resource, _, name string) (*
 // Apply has the answers that test/integration/fidelity compares with the real server.
 func (c *cluster) Apply(_ context.Context, r selector.Resource, content map[string]any) (*unstructured.Unstructured, error) {
 	u := (&unstructured.Unstructured{Object: content}).DeepCopy()
-	c.requests = append(c.requests, "apply "+u.GetName())
+	if err := c.receive("apply " + u.GetName()); err != nil {
+		return nil, err
+	}
 	current, conflict := c.objects[u.GetName()], apierrors.NewConflict(r.GVR().GroupResource(), u.GetName(), nil)
 	switch {
 	case current == nil && u.GetUID() != "", current != nil && u.GetResourceVersion() != "" && u.GetResourceVersion() != current.GetResourceVersion():
@@ -97,7 +113,9 @@ func (c *cluster) save(u *unstructured.Unstructured, manager string) *unstructur
 
 // Rename applies a patch that replaces the field managers, bound to a version.
 func (c *cluster) Rename(_ context.Context, r selector.Resource, child Key, patch []byte) (*unstructured.Unstructured, error) {
-	c.requests = append(c.requests, "rename "+child.Name)
+	if err := c.receive("rename " + child.Name); err != nil {
+		return nil, err
+	}
 	if c.beforeRename != nil {
 		c.beforeRename()
 	}
@@ -123,7 +141,9 @@ func (c *cluster) Rename(_ context.Context, r selector.Resource, child Key, patc
 
 // TryPatch has the answer of the test.
 func (c *cluster) TryPatch(_ context.Context, _ selector.Resource, child Key, patch []byte) error {
-	c.requests = append(c.requests, "try "+child.Name)
+	if err := c.receive("try " + child.Name); err != nil {
+		return err
+	}
 	return c.try(patch)
 }
 
