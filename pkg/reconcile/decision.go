@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
@@ -132,7 +133,7 @@ func (p *pass) finishCycle(written write.Outcome) {
 	if !written.Ended {
 		return
 	}
-	p.object.handled = p.isResumed(c.Reason)
+	p.object.handled = p.isResumed(c)
 	if !c.Called && !c.Skipped {
 		return
 	}
@@ -145,11 +146,11 @@ func (p *pass) finishCycle(written write.Outcome) {
 // isResumed reports whether this process has called all resume handlers of the object. If an
 // earlier process began the cycle, it may have called them, but the results in its memory
 // are lost. They are then called in a separate cycle, except for those that this process
-// has called.
-func (t *target) isResumed(ended cause.Reason) bool {
+// has called. If the next cycle has handlers that are ahead, the earlier process may have called them, too.
+func (t *target) isResumed(ended *record.Cycle) bool {
 	startedByPredecessor := t.object.startedByPredecessor
-	t.object.startedByPredecessor = false
-	return !startedByPredecessor || ended == cause.Delete
+	t.object.startedByPredecessor = startedByPredecessor && ended.HasNext
+	return !startedByPredecessor || ended.Reason == cause.Delete
 }
 
 // needsFinalizerAlone reports whether the finalizer must be added by a separate write: before any handler is

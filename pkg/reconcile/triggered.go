@@ -3,9 +3,11 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
@@ -42,13 +44,37 @@ func (t triggering) sync(ctx context.Context) error {
 	matching := declared.Where(func(d *handler.Declaration) bool { return (d.Deleted || !c.deleting) && d.InScope(whole) })
 	err := set.Sync(triggers.Object{
 		Key: t.key, UID: body.UID(), Handlers: matching, Declared: declared, New: t.newTrigger,
-		Record: func(id string) (*storage.Record, error) { return t.engine.records.Record(ctx, body, id, t.report) },
+		IsAhead: func(id string) bool { return t.isAhead(matching, id) },
+		Record:  func(id string) (*storage.Record, error) { return t.engine.records.Record(ctx, body, id, t.report) },
 	})
 	c.calls.Calls = set.Calls(t.key, func(id string) bool {
 		of := matching.Where(func(d *handler.Declaration) bool { return d.ID == id })
 		return len(detector{t.target}.withoutMisfits(c, of)) == 0
 	})
 	return err
+}
+
+// isAhead reports whether the restoration of children would be ahead of the handler of changes that returns them.
+func (t triggering) isAhead(declared registry.Handlers, id string) bool {
+	return slices.ContainsFunc(declared, func(d *handler.Declaration) bool {
+		return d.ID == id && d.Kind == handler.OnDisturbance && t.hasToSee(d.Top().ID)
+	})
+}
+
+// hasToSee reports whether a handler of changes has to be called for the present state of the object, in this cycle or
+// in the next one.
+func (t triggering) hasToSee(id string) bool {
+	c := t.cycle
+	if c.nothingToDo() {
+		return false
+	}
+	state := c.record.Progress.Load(id)
+	if !state.Finished() || state.Purpose != c.Reason {
+		return slices.ContainsFunc(c.handlers, func(d *handler.Declaration) bool { return d.ID == id })
+	}
+	states, err := record.EndedAt(t.workers.writes, t.engine.records, c.record, t.session.Body(), t.report)
+	ended, isEarlier := states[id]
+	return err != nil || isEarlier && c.record.IsDue(id, ended, c.New)
 }
 
 // newTrigger returns the trigger of a handler. If failed is set, an earlier process has failed
@@ -77,6 +103,9 @@ func (t triggering) prepare() {
 	prepare := runner.Prepare
 	runner.Prepare = func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 		calls.Begin(d.ID)
+		if t.isAhead(calls.Handlers, d.ID) {
+			t.engine.objects.triggers.Repeat(t.key, d.ID)
+		}
 		return prepare(ctx, d)
 	}
 	runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o execution.Outcome) { t.afterAttempt(d, o) }

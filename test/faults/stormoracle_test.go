@@ -212,6 +212,10 @@ func (s *subject) judgeRest() {
 	if written := foreign(now.body); written != s.others {
 		s.breach("what others have written is lost: %s instead of %s", written, s.others)
 	}
+	s.ledger.Loosen(slices.Collect(maps.Keys(s.loose))...) // people have skipped them
+	if s.damaged {
+		s.ledger.Loosen(append(slices.Collect(maps.Keys(s.calls)), tiled...)...)
+	}
 	s.ledger.Finish(lastOf(now.body))
 	s.judgeReports()
 }

@@ -20,6 +20,8 @@ import (
 type Set struct {
 	mu      sync.Mutex
 	objects map[object.Key]*triggered
+	// ahead are the handlers whose calls are to be repeated: see Repeat.
+	ahead map[object.Key]map[string]struct{}
 }
 
 // triggered is an object with handlers that are triggered. Passes own it, except the triggers.
@@ -63,6 +65,8 @@ type Object struct {
 	// Record returns the stored record of a handler, or nil. It is called when the
 	// object is new.
 	Record func(id string) (*storage.Record, error)
+	// IsAhead reports whether a call would be ahead of the changes of the object: see Repeat.
+	IsAhead func(handler string) bool
 	// New returns the trigger of a handler. If failed is set, an earlier process has
 	// failed to call it, so the trigger is pending.
 	New func(d *handler.Declaration, failed bool) Trigger
@@ -95,8 +99,41 @@ func (s *Set) Sync(o Object) error {
 		if known.entry(d.ID) == nil {
 			known.start(d, records[d.ID], o.New)
 		}
+		if s.isAhead(o.Key, d.ID) && !o.IsAhead(d.ID) {
+			s.catchUp(o.Key, d.ID)
+			known.entry(d.ID).trigger.End(d.ID, true)
+		}
 	}
 	return nil
+}
+
+// Repeat notes that a handler is called for a state of an object before the handlers of changes have seen it. They may
+// never see it, because the change can be taken back. So the handler is called once more when it is not ahead of them.
+func (s *Set) Repeat(key object.Key, handler string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ahead == nil {
+		s.ahead = map[object.Key]map[string]struct{}{}
+	}
+	if s.ahead[key] == nil {
+		s.ahead[key] = map[string]struct{}{}
+	}
+	s.ahead[key][handler] = struct{}{}
+}
+
+func (s *Set) isAhead(key object.Key, handler string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, is := s.ahead[key][handler]
+	return is
+}
+
+func (s *Set) catchUp(key object.Key, handler string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if delete(s.ahead[key], handler); len(s.ahead[key]) == 0 {
+		delete(s.ahead, key)
+	}
 }
 
 // start adds the trigger of a handler. The record is that of an earlier process, or nil.
@@ -144,7 +181,7 @@ func (s *Set) IsPending(key object.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.objects[key]
-	return t != nil && slices.ContainsFunc(t.handlers, func(e *entry) bool { return e.trigger.IsPending() })
+	return t != nil && (len(s.ahead[key]) > 0 || slices.ContainsFunc(t.handlers, func(e *entry) bool { return e.trigger.IsPending() }))
 }
 
 // Forget stops the triggers of an object that is gone or no longer watched.
@@ -152,6 +189,7 @@ func (s *Set) Forget(key object.Key) {
 	s.mu.Lock()
 	known := s.objects[key]
 	delete(s.objects, key)
+	delete(s.ahead, key)
 	s.mu.Unlock()
 	if known != nil {
 		known.stopExcept(nil)

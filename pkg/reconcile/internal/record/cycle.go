@@ -35,6 +35,8 @@ type Cycle struct {
 	// Settled is set if the cycle has ended, and nothing that this pass has seen is left to
 	// handle.
 	Settled bool
+	// HasNext is set if the cycle has ended, and the next one begins with handlers that are ahead of the new base.
+	HasNext bool
 }
 
 // HeldByFailure returns the id of a failed deletion handler that holds the object, or "" if

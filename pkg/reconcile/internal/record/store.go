@@ -190,7 +190,8 @@ func (k Keeper) End(ctx context.Context, c *Cycle, body *object.Body, into stora
 		return err
 	}
 	e := c.end(kept, body.ResourceVersion())
-	c.Settled = e.next == nil && object.Equal(e.base, c.New)
+	c.HasNext = e.next != nil
+	c.Settled = !c.HasNext && object.Equal(e.base, c.New)
 	if err := k.purgeRecords(ctx, c, body, into, e.records); err != nil {
 		return err
 	}

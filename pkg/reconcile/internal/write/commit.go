@@ -141,6 +141,9 @@ func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 // try writes the update against the latest known version of the object.
 func (s *Session) try(ctx context.Context, u *Update) error {
 	s.written = nil
+	if u.aside != nil {
+		return s.send(ctx, u, "status", patch.Minimal(s.body.Raw(), u.aside), nil)
+	}
 	if err := s.yieldToOthers(ctx, u); err != nil {
 		return err
 	}
@@ -178,7 +181,11 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 		return err
 	}
 	s.state.finishEdits() // a later conflict must not repeat them
-	// Storages in the status are an exception, and need a separate write.
+	// Storages in the status are an exception, and need a separate write. The end of a cycle is not computed again
+	// before it: the object has the next one already.
+	if u.endsCycle() {
+		u.aside = aside
+	}
 	return s.send(ctx, u, "status", patch.Minimal(s.body.Raw(), aside), nil)
 }
 

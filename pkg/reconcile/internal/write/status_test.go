@@ -38,6 +38,41 @@ func TestConflictOfTheRecordsDoesNotRepeatTheEdits(t *testing.T) {
 	f.expect("finished", f.done["a"], 1)
 }
 
+// The end of a cycle takes two writes then. If the second one is repeated, it must not take the next cycle, which the
+// first one has begun, for the one that ends: a has not seen the change from 2 to 3.
+func TestTheEndOfACycleIsNotRepeatedForTheNextOne(t *testing.T) {
+	f := newFixture(t, m{"spec": m{"size": int64(1)}})
+	f.writer.Records.Storages.Progress = storage.StatusProgress{}
+	cycleOfBoth := func() *record.Cycle {
+		c := f.cycle(cause.Update, "a", "b")
+		c.Declared, c.IsDue = []string{"a", "b"}, func(string, object.Essence, object.Essence) bool { return true }
+		return c
+	}
+	f.write(Update{Cycle: f.finished(cause.Create)})
+	f.change(m{"spec": m{"size": int64(2)}})
+	f.refresh(f.cached())
+	c := cycleOfBoth()
+	succeed(c, "a")
+	f.write(Update{Cycle: c})
+	f.change(m{"spec": m{"size": int64(3)}})
+	f.refresh(f.cached())
+	c = cycleOfBoth()
+	succeed(c, "b")
+	lagging := fault{err: answer(http.StatusNotFound)}
+	f.faults = []fault{{}, lagging}
+	_ = f.writeFails(Update{Cycle: c}) // the API server drops the status from a write to the main part
+	size, _ := object.Lookup(f.storedBase(), object.Path{"spec", "size"})
+	f.expect("size of the base", size, int64(2))
+
+	f.flush()
+	f.refresh(f.cached())
+	next := cycleOfBoth()
+	if err := f.writer.Records.Reopen(t.Context(), next, f.body, f.report); err != nil {
+		t.Fatal(err)
+	}
+	f.expect("a and b have ended", []bool{next.Progress.Load("a").Finished(), next.Progress.Load("b").Finished()}, []bool{false, true})
+}
+
 // The same goes for a rejection of the records: the edits are stored.
 func TestRejectionOfTheRecordsInTheStatusBlamesNoHandler(t *testing.T) {
 	f := newFixture(t, m{})
