@@ -29,7 +29,8 @@ func (s *subject) isFamilyWhole(now state) error {
 		what := child.GetKind() + " " + child.GetName()
 		isOwned := slices.ContainsFunc(child.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == types.UID(s.uid) })
 		if want := wanted[what]; want == nil {
-			isStray := child.GetLabels()[convergence.OwnerLabel] == "" || // others may have removed it while no operator saw that
+			// Others may have removed what shows that it is ours while no operator saw that.
+			isStray := child.GetLabels()[convergence.OwnerLabel] == "" || child.GetAnnotations()[convergence.MarksAnnotation] == "" ||
 				len(child.GetOwnerReferences()) == 0 && s.replacements > 0 // an orphan survives its parent
 			if !isStray {
 				return fmt.Errorf("the child %s is there, and is not wanted: %s", what, textOf(child.Object))

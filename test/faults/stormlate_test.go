@@ -14,8 +14,8 @@ func (w *stormWrite) stallUntilRead() {
 	s := w.subject
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.unreadBy != nil || w.dead.Load() || s.storm.calm.Load() {
-		return
+	if s.unreadBy != nil || w.dead.Load() || s.storm.calm.Load() || number(w.version()) < s.born {
+		return // the write is about an earlier object of the name, which the operator need not read
 	}
 	w.watches.hold()
 	s.unread, s.unreadBy, s.unreadUID = make(chan struct{}), w.stormOperator, s.uid

@@ -266,10 +266,11 @@ func (w *write) records() map[string]any {
 	return patch.Metadata.Annotations
 }
 
-// addsRecords reports whether a write does more than to remove records.
+// addsRecords reports whether a write does more than to remove records, or to count the attempts of handlers of
+// children.
 func (w *write) addsRecords() bool {
 	for _, record := range w.records() {
-		if record != nil {
+		if text, _ := record.(string); record != nil && !strings.Contains(text, `"purpose":"child"`) && !strings.Contains(text, `"purpose":"disturbance"`) {
 			return true
 		}
 	}
@@ -286,6 +287,7 @@ func (s *subject) recorded(w *stormWrite, after state) {
 		s.ledger.Record()
 	default:
 		s.ledger.RecordEnds(isIn)
+		s.ledger.Open()
 	}
 	for id, e := range s.ended {
 		if !isIn(id) {

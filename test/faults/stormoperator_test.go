@@ -154,7 +154,7 @@ func (o *stormOperator) randomized(due []lifecycles.Due) []lifecycles.Due {
 }
 
 // diffBase is where the operators of storms store the base.
-var diffBase = storage.AnnotationsDiffBase{IgnoredFields: []object.Path{ignored}}
+var diffBase = storage.AnnotationsDiffBase{IgnoredFields: []object.Path{ignored, {"metadata", "annotations", markKey}}}
 
 // die stops all effects of the operator. What it has not recorded is forgotten.
 func (o *stormOperator) die() {

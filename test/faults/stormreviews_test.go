@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -133,13 +134,6 @@ func (o *stormOperator) serve(ctx context.Context, e settings.AdmissionEndpoint)
 	if err := e.Publish(ctx, s.address); err != nil {
 		return err
 	}
-	if o.leads.Load() {
-		s.mu.Lock()
-		if s.published.IsZero() {
-			s.published = time.Now()
-		}
-		s.mu.Unlock()
-	}
 	<-ctx.Done()
 	return nil
 }
@@ -166,16 +160,34 @@ func markOf(obj map[string]any) string {
 	return fmt.Sprintf("%d, %d", a, b)
 }
 
-// isServed reports whether all requests since the given time must have been reviewed.
-func (s *service) isServed(since time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.published.IsZero() && s.published.Add(publication).Before(since) && s.unserved.Before(since)
+// areReviewed reports whether all requests since the given time must have been reviewed.
+func (s *storm) areReviewed(since time.Time) bool {
+	if !s.reviews {
+		return false
+	}
+	r := s.service
+	r.mu.Lock()
+	published, unserved := r.published, r.unserved
+	r.mu.Unlock()
+	if published.IsZero() && s.hasWebhooks() {
+		r.mu.Lock()
+		r.published = time.Now()
+		r.mu.Unlock()
+	}
+	return !published.IsZero() && published.Add(publication).Before(since) && unserved.Before(since)
+}
+
+// hasWebhooks reports whether a leader has written the webhooks.
+func (s *storm) hasWebhooks() bool {
+	key := client.ObjectKey{Name: s.namespace + ".example.com"}
+	mutating, validating := &registrationv1.MutatingWebhookConfiguration{}, &registrationv1.ValidatingWebhookConfiguration{}
+	err := errors.Join(s.cluster.Client().Get(context.Background(), key, mutating), s.cluster.Client().Get(context.Background(), key, validating))
+	return err == nil && len(mutating.Webhooks) > 0 && len(validating.Webhooks) > 0
 }
 
 // judgeReview checks that an object that others have written was reviewed. The subject is locked.
 func (s *subject) judgeReview(obj *unstructured.Unstructured) {
-	if !s.storm.reviews || !s.storm.service.isServed(time.Now().Add(-publication)) {
+	if !s.storm.areReviewed(time.Now().Add(-publication)) {
 		return
 	}
 	if mark := obj.GetAnnotations()[markKey]; mark != markOf(obj.Object) {
@@ -186,13 +198,13 @@ func (s *subject) judgeReview(obj *unstructured.Unstructured) {
 // tryForbidden makes another client try to write what is rejected. The subject is locked.
 func (s *subject) tryForbidden(obj *unstructured.Unstructured) {
 	began := time.Now()
-	if !s.storm.reviews || !s.storm.service.isServed(began) {
+	if !s.storm.areReviewed(began) {
 		return
 	}
 	obj = obj.DeepCopy()
 	_ = unstructured.SetNestedField(obj.Object, forbidden, "spec", "a")
 	err := s.storm.cluster.Client().Update(context.Background(), obj, client.DryRunAll)
-	if err == nil && s.storm.service.isServed(began) {
+	if err == nil && s.storm.areReviewed(began) {
 		s.breach("a value that is forbidden was admitted")
 	}
 	s.note("another client has tried a forbidden value: %v", err)

@@ -58,4 +58,3 @@ func TestARestorationIsRepeatedIfTheChangeIsTakenBack(t *testing.T) {
 		}
 	})
 }
-

@@ -93,6 +93,9 @@ func (l *Ledger) RecordEnds(isStored func(id string) bool) {
 	}
 }
 
+// Open notes that the attempts of handlers that have not ended may be stored.
+func (l *Ledger) Open() { maps.Copy(l.open, l.tried) }
+
 // Forget notes that the operator has died: handlers that have ended may be called again.
 func (l *Ledger) Forget() {
 	clear(l.tried)
