@@ -28,22 +28,24 @@ type APIServer struct {
 }
 
 // APIServerOption is an option of NewAPIServer.
-type APIServerOption func(*apiserver.Options)
+type APIServerOption interface{ applyToServer(o *apiserver.Options) }
+
+type webhooksOption struct{ through http.RoundTripper }
+
+func (w webhooksOption) applyToServer(o *apiserver.Options) { o.Webhooks = w.through }
 
 // Webhooks makes the API server call admission webhooks through a transport, at the URLs of their configurations; the
 // host of a service is "name.namespace.svc". Default: they cannot be reached, and their failure policies apply.
 //
 // In virtual time, a transport must not use the network.
-func Webhooks(through http.RoundTripper) APIServerOption {
-	return func(o *apiserver.Options) { o.Webhooks = through }
-}
+func Webhooks(through http.RoundTripper) APIServerOption { return webhooksOption{through} }
 
 // NewAPIServer returns a new, empty API server.
 func NewAPIServer(t testing.TB, options ...APIServerOption) *APIServer {
 	t.Helper()
 	all := apiserver.Options{WatchesEnd: true}
 	for _, option := range options {
-		option(&all)
+		option.applyToServer(&all)
 	}
 	server, err := apiserver.New(all)
 	if err != nil {

@@ -117,6 +117,32 @@ func TestChildrenAreTold(t *testing.T) {
 	})
 }
 
+// A child is deleted and created again while a call for it runs. Both are told, one after another, although nothing else
+// happens to the parent.
+func TestAChildThatComesBackUnderItsNameIsTold(t *testing.T) {
+	var reasons []string
+	inVirtualTime(t, func(r *kopf.Registry) {
+		r.OnChild(examples, ofConfigMaps, func(_ context.Context, c *kopf.ChildChange) error {
+			reasons = append(reasons, string(c.Reason()))
+			time.Sleep(time.Minute)
+			return nil
+		}, kopf.ID("tell"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := example("one")
+		h.Create(one)
+		h.Settle()
+		child := childOf(one, "a", "1")
+		h.Create(child)
+		h.Settle()
+		h.Delete(child)
+		h.Create(childOf(one, "a", "2"))
+		h.Advance(time.Hour)
+		if want := []string{"create", "delete", "create"}; !slices.Equal(reasons, want) {
+			t.Errorf("got %q, want %q", reasons, want)
+		}
+	}, kopftest.Settings(withName))
+}
+
 func TestAfterARestartAllChildrenAreTold(t *testing.T) {
 	withChildren(t, func(t *testing.T, h *kopftest.Harness, w *told) {
 		one, two := example("one"), example("two")

@@ -150,6 +150,7 @@ func (o *stormOperator) look(kind string) kopf.ChildFunc {
 		if known[kind] == nil {
 			known[kind] = map[string]string{}
 		}
+		s.note("%s shows the %s of %s, version %s", o.name, c.Reason().Noun(), c.Child().Name(), c.Child().ResourceVersion())
 		if c.Reason() == kopf.ReasonDelete {
 			delete(known[kind], c.Child().Name())
 			return nil

@@ -72,6 +72,9 @@ func (s *subject) isAsWanted(want, child *unstructured.Unstructured, isOwned boo
 			return fmt.Errorf("has lost the addition %s of another client", added.what)
 		}
 	}
+	if s.storm.rivals { // one of them can accept what the other one restores
+		unstructured.RemoveNestedField(want.Object, "data", tuned)
+	}
 	return includes(want.Object, child.Object, "")
 }
 

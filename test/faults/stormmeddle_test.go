@@ -63,15 +63,15 @@ func (s *subject) trouble(live, wanted *unstructured.Unstructured, dice *rand.Ra
 	case what == 0:
 		live.SetLabels(map[string]string{"example.com/another": "label"})
 		return "relabeled"
-	case what == 1:
+	case what == 1 && live.GetAnnotations()[convergence.MarksAnnotation] != "": // otherwise, it belongs to nobody
 		live.SetOwnerReferences(nil)
 		return "orphaned"
-	case what == 2:
+	case what == 2 && len(live.GetOwnerReferences()) > 0:
 		annotations := live.GetAnnotations()
 		delete(annotations, convergence.MarksAnnotation)
 		live.SetAnnotations(annotations)
 		return "removed our annotation of"
-	case what < 6:
+	case what > 0 && what < 6:
 		s.add(live)
 		return "added to"
 	}

@@ -219,8 +219,15 @@ func (f *Following) Begin(id string) {
 	}
 }
 
-// End implements triggers.Trigger.
+// End implements triggers.Trigger. The call of another child of the same name follows.
 func (f *Following) End(id string, again bool) {
+	if f.end(id, again) {
+		f.parent.Enqueue()
+	}
+}
+
+// end reports whether another pass must be made.
+func (f *Following) end(id string, again bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if id == f.handler.ID {
@@ -228,7 +235,7 @@ func (f *Following) End(id string, again bool) {
 		if again {
 			f.all = waiting
 		}
-		return
+		return false
 	}
 	call := f.offered[id]
 	delete(f.offered, id)
@@ -246,6 +253,17 @@ func (f *Following) End(id string, again bool) {
 	if len(f.offered) == 0 {
 		f.offered = nil
 	}
+	return call != nil && !again && f.hasNamesake(call)
+}
+
+// hasNamesake reports whether a call of another child of the same name is pending.
+func (f *Following) hasNamesake(call *childCall) bool {
+	for _, other := range f.pending {
+		if other != call && other.id == call.id {
+			return true
+		}
+	}
+	return false
 }
 
 // Stop implements triggers.Trigger.
