@@ -68,6 +68,36 @@ func TestARequestForASubhandlerWakesItsParents(t *testing.T) {
 	}
 }
 
+// A handler is rerun, and retried. A request to rerun another one does not end that.
+func TestARerunIsRetriedAfterAnotherRequest(t *testing.T) {
+	calls := 0
+	withOperator(t, func(r *kopf.Registry) {
+		r.OnCreate(examples, func(context.Context, *kopf.Change) error {
+			if calls++; calls == 2 || calls == 3 { // both are reruns
+				return kopf.Temporary(errors.New("not yet"), time.Minute)
+			}
+			return nil
+		}, kopf.ID("first"))
+		r.OnCreate(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("second"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := newExample()
+		h.Create(one)
+		h.Settle()
+		for _, request := range []string{"1 first", "2 second", "3 second"} {
+			h.Patch(one, `{"metadata":{"annotations":{"kopf.zalando.org/request-rerun":"`+request+`"}}}`)
+			h.Advance(time.Second)
+		}
+		h.Advance(time.Hour)
+		if calls != 4 {
+			t.Errorf("got %d calls", calls)
+		}
+		h.Get(one)
+		if record, exists := one.GetAnnotations()["kopf.zalando.org/first"]; exists {
+			t.Errorf("the record is left over: %s", record)
+		}
+	})
+}
+
 // A sub-handler that has ended runs again, although its parent waits for another one.
 func TestASubhandlerIsRerunWhileItsParentWaits(t *testing.T) {
 	withOperator(t, func(r *kopf.Registry) {

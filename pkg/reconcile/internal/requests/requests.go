@@ -63,7 +63,8 @@ func (r *Reader) Suspension(body *object.Body, now time.Time) Suspension {
 type Requests struct {
 	fresh   []request.Request
 	skipped bool
-	rerun   []string // handlers of the last honored request to rerun
+	rerun   []string // handlers of honored requests to rerun
+	running []string // those of them that have not ended
 	handled map[request.Verb]string
 	path    string
 
@@ -108,6 +109,7 @@ func (r *Reader) Read(body *object.Body) *Requests {
 		return nil // nearly always
 	}
 	requests := &Requests{path: r.handled, handled: request.ParseHandled(text)}
+	requests.rerun = append(requests.handlersOf(request.Rerun), requests.handlersOf(earlier)...)
 	for _, verb := range verbs {
 		value, present := body.Annotation(r.verbs[verb])
 		if present && value != requests.handled[verb] {
@@ -117,13 +119,20 @@ func (r *Reader) Read(body *object.Body) *Requests {
 	return requests
 }
 
+// earlier is the key of handlers that an earlier request than the last one reruns, and that had not ended when that was
+// honored.
+const earlier request.Verb = "rerun-earlier"
+
+// handlersOf returns the handlers of an honored request.
+func (r *Requests) handlersOf(verb request.Verb) []string {
+	last, _ := request.Parse(verb, r.handled[verb]) // one that cannot be read has none
+	return last.Handlers
+}
+
 // add adds a new request.
 func (r *Requests) add(verb request.Verb, value string) {
 	if r.handled == nil {
 		r.handled = map[request.Verb]string{}
-	}
-	if last, err := request.Parse(request.Rerun, r.handled[request.Rerun]); err == nil {
-		r.rerun = last.Handlers
 	}
 	r.handled[verb] = value
 	parsed, err := request.Parse(verb, value)
@@ -150,6 +159,9 @@ func (r *Requests) Record() (annotation, value string) {
 	if r == nil || len(r.fresh) == 0 && len(r.Notes) == 0 {
 		return "", ""
 	}
+	if delete(r.handled, earlier); len(r.running) > 0 {
+		r.handled[earlier] = strings.Join(append([]string{"-"}, r.running...), " ")
+	}
 	return r.path, request.FormatHandled(r.handled)
 }
 
@@ -165,13 +177,10 @@ func (r *Requests) Reruns(progress *execution.Progress) []string {
 			ids = append(ids, fresh.Handlers...)
 		}
 	}
-	last, err := request.Parse(request.Rerun, r.handled[request.Rerun])
-	if err != nil {
-		return ids
-	}
-	for _, id := range append(slices.Clone(last.Handlers), r.rerun...) {
+	r.running = nil
+	for _, id := range r.rerun {
 		if isResuming(progress, id) && !slices.Contains(ids, id) {
-			ids = append(ids, id)
+			ids, r.running = append(ids, id), append(r.running, id)
 		}
 	}
 	return ids
