@@ -49,6 +49,8 @@ type storm struct {
 	outdated atomic.Pointer[[]byte] // a list
 	// isVirtual is set in virtual time.
 	isVirtual bool
+	// isRestarted is set after a rest.
+	isRestarted bool
 	// failed is closed when another storm has failed, and this one must end; nil if it need not.
 	failed <-chan struct{}
 	// calm is set when nothing fails anymore, and no handler does.

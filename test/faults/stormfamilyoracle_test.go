@@ -16,8 +16,8 @@ import (
 // isFamilyWhole returns an error unless the children are exactly as they must be, and the handlers of children have
 // seen that. The subject is locked.
 func (s *subject) isFamilyWhole(now state) error {
-	if !s.storm.families {
-		return nil
+	if !s.storm.families || s.damaged && !s.storm.isRestarted {
+		return nil // what is lost with the damage is found by the next operator
 	}
 	known := s.sight(s.storm.operator, s.uid)
 	wanted := map[string]*unstructured.Unstructured{}
@@ -32,7 +32,8 @@ func (s *subject) isFamilyWhole(now state) error {
 			// Others may have removed what shows that it is ours while no operator saw that.
 			isStray := child.GetLabels()[convergence.OwnerLabel] == "" || child.GetAnnotations()[convergence.MarksAnnotation] == "" ||
 				len(child.GetOwnerReferences()) == 0 && s.replacements > 0 // an orphan survives its parent
-			if !isStray {
+			isLate := s.storm.rivals && !s.storm.isRestarted // an operator that knows less can have created it again
+			if !isStray && !isLate {
 				return fmt.Errorf("the child %s is there, and is not wanted: %s", what, textOf(child.Object))
 			}
 		} else if err := s.isAsWanted(want, &child, isOwned); err != nil {

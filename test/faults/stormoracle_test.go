@@ -173,7 +173,7 @@ func (s *subject) leftovers(now state) []string {
 	keys := slices.DeleteFunc(now.leftovers(), func(key string) bool {
 		record := map[string]any{}
 		text, _ := now.body.Annotation(key)
-		isDamaged := json.Unmarshal([]byte(text), &record) != nil || strings.HasPrefix(key, ourPrefix+"parent.")
+		isDamaged := json.Unmarshal([]byte(text), &record) != nil || key == startedKey || strings.HasPrefix(key, ourPrefix+"parent.")
 		return key == startedKey && (s.storm.kopf || s.storm.pauses) || s.damaged && isDamaged || isOfRival(record)
 	})
 	stored, _ := statusOf(now.body.Raw())["kopf"].(map[string]any)

@@ -48,6 +48,7 @@ func (s *storm) restart() {
 			s.t.SkipNow()
 		}
 	}
+	s.isRestarted = true
 	s.settle("restart", (*subject).rested)
 	if writes := s.writtenToChildren() - before; writes > 0 {
 		s.breach("%d writes to children after a restart", writes)
@@ -57,7 +58,9 @@ func (s *storm) restart() {
 func (s *storm) writtenToChildren() (writes int) {
 	for _, subject := range s.subjects {
 		subject.mu.Lock()
-		writes += subject.childWrites
+		if !subject.damaged && !s.rivals {
+			writes += subject.childWrites
+		}
 		subject.mu.Unlock()
 	}
 	return writes
