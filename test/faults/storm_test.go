@@ -36,6 +36,7 @@ type storm struct {
 	namespace string
 	subjects  []*subject
 	operator  *stormOperator // the current one
+	operators []*stormOperator
 	standby   atomic.Pointer[stormOperator]
 	thefts    int
 	lives     int

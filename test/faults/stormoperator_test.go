@@ -66,6 +66,7 @@ func (s *storm) newOperator() *stormOperator {
 		o.travel = s.distances(o.name)
 		o.watches.travel, o.nursery.travel = o.travel, o.travel
 	}
+	s.operators = append(s.operators, o)
 	s.note("%s starts", o.name)
 	for _, subject := range s.subjects {
 		subject.lowerLimit()

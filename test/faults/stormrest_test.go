@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -12,6 +13,9 @@ import (
 func (s *storm) rest() {
 	for until := time.Now().Add(stuck); s.quiet() < 3*lull && time.Now().Before(until); {
 		<-time.After(10 * time.Millisecond) // an operator that has met an error waits before it goes on
+	}
+	for until := time.Now().Add(stuck); s.hasRivals() && time.Now().Before(until); {
+		<-time.After(10 * time.Millisecond)
 	}
 	before := s.written()
 	if o := s.operator; o.mayBreakWatches() {
@@ -30,6 +34,12 @@ func (s *storm) rest() {
 	if writes := s.written() - before; writes > 0 {
 		s.breach("%d writes at rest", writes)
 	}
+}
+
+// hasRivals reports whether an earlier operator has not ended.
+func (s *storm) hasRivals() bool {
+	standby := s.standby.Load()
+	return slices.ContainsFunc(s.operators, func(o *stormOperator) bool { return !o.dead.Load() && o != s.operator && o != standby })
 }
 
 // restart checks that the next operator writes to no child, because all of them are as they must be.
