@@ -70,6 +70,7 @@ func (s *subject) hide(o *stormOperator) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget() // the operator, too, forgets everything about it
+	delete(s.sights, sighting{o, s.uid})
 	s.hiddenFrom = o
 	time.AfterFunc(100*time.Millisecond, s.touch)
 }
