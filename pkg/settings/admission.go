@@ -80,9 +80,10 @@ func (a Admission) validate() error {
 //
 // Specification: Admission control, "Servers and tunnels", "Custom servers/tunnels".
 type AdmissionServer interface {
-	// Serve serves endpoint.Handler until the context is done, releases its resources, and
-	// returns nil. It calls endpoint.Publish as soon as it accepts requests, and whenever its
-	// address or CA changes. An error ends the operator.
+	// Serve serves endpoint.Handler until the context is done, waits for running requests, releases its
+	// resources, and returns nil. Requests that run when it returns are canceled. It calls
+	// endpoint.Publish as soon as it accepts requests, and whenever its address or CA changes. An
+	// error ends the operator.
 	Serve(ctx context.Context, endpoint AdmissionEndpoint) error
 }
 

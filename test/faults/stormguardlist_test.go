@@ -67,7 +67,7 @@ var stormGuards = map[string]guard{
 		file: "execution/limits.go", code: "context.WithTimeoutCause(ctx, l.timeout-runtime,", instead: "context.WithTimeoutCause(ctx, l.timeout,",
 	},
 	"a resumption: handlers that were called in the first cycle are not called again": {
-		file: "decision.go", code: "p.object.handled = p.isResumed(c.Reason)", instead: "p.object.handled = false",
+		file: "decision.go", code: "p.object.handled = p.isResumed(c)", instead: "p.object.handled = false",
 	},
 	"a background handler: its edit is taken by a pass": {
 		file: "objectstate.go", code: "\ts.writes.Add(s.background.takeEdits()...)\n", instead: "\t_ = s.background.takeEdits()\n",

@@ -52,6 +52,7 @@ type service struct {
 type endpoint struct {
 	of      *stormOperator
 	handler http.Handler
+	running *sync.WaitGroup // requests
 }
 
 var _ http.Handler = (*service)(nil)
@@ -59,14 +60,15 @@ var _ http.Handler = (*service)(nil)
 // ServeHTTP passes a request on to a replica, in turn.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if next := s.next(); next != nil {
-		next.ServeHTTP(w, r)
+		defer next.running.Done()
+		next.handler.ServeHTTP(w, r)
 		return
 	}
 	admit(w, r)
 }
 
-// next returns the handler of the next replica that is ready, or nil.
-func (s *service) next() http.Handler {
+// next returns the next replica that is ready, with one more request, or nil.
+func (s *service) next() *endpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ready := slices.DeleteFunc(slices.Clone(s.endpoints), func(e endpoint) bool { return !e.of.isReady() })
@@ -75,7 +77,9 @@ func (s *service) next() http.Handler {
 		return nil
 	}
 	s.requests++
-	return ready[s.requests%len(ready)].handler
+	next := ready[s.requests%len(ready)]
+	next.running.Add(1)
+	return &next
 }
 
 // isReady reports whether a probe would find an operator ready.
@@ -122,14 +126,15 @@ func (s *storm) listen() {
 
 // serve makes an operator an endpoint of the service.
 func (o *stormOperator) serve(ctx context.Context, e settings.AdmissionEndpoint) error {
-	s := o.storm.service
+	s, running := o.storm.service, &sync.WaitGroup{}
 	s.mu.Lock()
-	s.endpoints = append(s.endpoints, endpoint{o, e.Handler})
+	s.endpoints = append(s.endpoints, endpoint{o, e.Handler, running})
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.endpoints = slices.DeleteFunc(s.endpoints, func(e endpoint) bool { return e.of == o })
+		s.mu.Unlock()
+		running.Wait()
 	}()
 	if err := e.Publish(ctx, s.address); err != nil {
 		return err
