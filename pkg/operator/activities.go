@@ -21,6 +21,7 @@ type activityHandlers struct {
 	operator  *Operator
 	client    func() client.Client
 	started   bool // the startup handlers have succeeded
+	abandoned bool // a cleanup handler has not returned, as known after cleanUp
 	cleanedUp sync.Once
 }
 

@@ -46,6 +46,9 @@ func (r *replica) waitStopped(ctx context.Context, err error) error {
 	if err == nil {
 		err = leaderErr // a stopped manager does not return it
 	}
+	if r.activities.abandoned {
+		err = errors.Join(err, errNotStopped)
+	}
 	return err
 }
 
@@ -67,6 +70,7 @@ func (a *activityHandlers) cleanUp(ctx context.Context) {
 				a.operator.options.Logger.Error(err, "Some cleanup handlers failed.")
 			}
 		case <-late(ctx):
+			a.abandoned = true
 			a.operator.options.Logger.Error(nil, "A cleanup handler has not returned although it was canceled; it is abandoned.")
 		}
 	})
