@@ -39,7 +39,7 @@ const reviewHost = "reviews.example.com"
 // publication is how long an API server takes to learn about webhooks.
 const publication = time.Second
 
-// service reaches the replicas that serve, as a Service of Kubernetes does. It admits what nobody reviews.
+// service reaches the replicas that serve, as a Service of Kubernetes does. It admits what no replica reviews.
 type service struct {
 	address   registrationv1.WebhookClientConfig
 	mu        sync.Mutex

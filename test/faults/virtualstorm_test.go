@@ -24,7 +24,7 @@ import (
 //
 //   - Requests, responses, and events are on their way for a moment, which the seed decides, so that hardly anything
 //     happens at the same time.
-//   - The jitter of client-go comes from the seed, too. It is global, so each storm has a process of its own while it
+//   - The jitter of client-go comes from the seed, too. It is global, so each storm has its own process while it
 //     runs, and such a process has one thread.
 var (
 	virtualSeeds = flag.Uint64("virtual-seeds", 200, "the number of storms in virtual time, from seed 1")

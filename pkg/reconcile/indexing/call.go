@@ -38,7 +38,7 @@ type call struct {
 	matched bool
 
 	mu   sync.Mutex
-	late *failure // set when nobody waits for the call anymore
+	late *failure // set when no caller waits for the call anymore
 }
 
 // indexObject updates one index for one object. The attempts are those that failed

@@ -20,7 +20,7 @@ import (
 type Set struct {
 	mu      sync.Mutex
 	objects map[object.Key]*triggered
-	// ahead are the handlers whose calls are to be repeated: see Repeat.
+	// ahead are the handlers to call once more: see Repeat.
 	ahead map[object.Key]map[string]struct{}
 }
 

@@ -51,7 +51,7 @@ func TestServiceAccountOfPodsIsThatOfTheFunction(t *testing.T) {
 	b.expectWrites(0, 0)
 }
 
-// The API server adds tolerations to those of a pod, and an expression to its label selector, and lets nobody remove
+// The API server adds tolerations to those of a pod, and an expression to its label selector, and lets no client remove
 // them. What others change elsewhere is restored nevertheless, also after a decision.
 func TestPodsAreRestoredWithWhatTheServerHasAdded(t *testing.T) {
 	t.Parallel()

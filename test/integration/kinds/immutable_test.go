@@ -1,6 +1,6 @@
 package kinds
 
-// immutable are the fields that the API server lets nobody change, by their kinds.
+// immutable are the fields that the API server lets no client change, by their kinds.
 var immutable = map[string][]string{
 	"CertificateSigningRequest": {"spec"},
 	"ClusterRoleBinding":        {"roleRef"},

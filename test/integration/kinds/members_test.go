@@ -114,7 +114,7 @@ func (ch change) overlaps(other change) bool {
 	return reflect.DeepEqual(ch.way[:n], other.way[:n])
 }
 
-// isImmutable reports whether the API server lets nobody change the members.
+// isImmutable reports whether the API server lets no client change the members.
 func (ch change) isImmutable(child *specimen) bool {
 	var at string
 	for _, step := range ch.way {

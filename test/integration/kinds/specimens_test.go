@@ -88,7 +88,7 @@ func (k kind) parent() string {
 }
 
 // edited returns what another client makes of the child: all fields of the function are changed, except
-// those that the API server lets nobody change.
+// those that the API server lets no client change.
 func (s *specimen) edited(current *unstructured.Unstructured) *unstructured.Unstructured {
 	u := current.DeepCopy()
 	overlay(u.Object, s.ours.Object, s.theirs.Object)
@@ -101,7 +101,7 @@ func (s *specimen) edited(current *unstructured.Unstructured) *unstructured.Unst
 	return u
 }
 
-// immutable returns the fields that the API server lets nobody change.
+// immutable returns the fields that the API server lets no client change.
 func (s *specimen) immutable() []string {
 	if s.ours.Object["immutable"] == true {
 		return []string{"data", "binaryData", "stringData"}

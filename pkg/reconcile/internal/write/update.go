@@ -41,7 +41,7 @@ type Update struct {
 	continues bool
 	// conditions is the merge patch of the conditions in the last attempt to write.
 	conditions map[string]any
-	// aside are the records in the status that are to be written still, after the main part of the end of a cycle. A later
+	// aside are the records in the status still to write after the main part of the end of a cycle. A later
 	// pass writes them if others have written to the object meanwhile: see record.Keeper.
 	aside map[string]any
 	// inFlight contains writes of edits that may have been committed.

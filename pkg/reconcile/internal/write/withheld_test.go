@@ -329,7 +329,7 @@ func TestForbiddenConditionsHoldBackNoOutcome(t *testing.T) {
 	}
 }
 
-// Nobody else changes the order in which the edits of handlers are applied.
+// Nothing else changes the order in which the edits of handlers are applied.
 func TestWithheldEditsKeepTheirPlaces(t *testing.T) {
 	f := newFixture(t, m{})
 	f.rejects = forbidding(object.Path{"spec", "bad"})
