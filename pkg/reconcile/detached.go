@@ -137,12 +137,9 @@ func (w *workers) reportUnreturned() {
 	keys := slices.Collect(maps.Keys(e.detached))
 	e.mu.Unlock()
 	for _, key := range keys {
-		ids := e.runningHandlers(key)
-		message := "The handler has not returned although it was canceled, because the operator is stopping. The next operator calls it again."
-		if len(ids) == 0 {
-			message = "A filter, a storage, or a lifecycle has not returned, and the operator is stopping. The next operator handles the object."
-		}
-		e.objectLogger(key).Error(nil, message, "handlers", ids)
+		e.logUnreturned(key,
+			"The handler has not returned although it was canceled, because the operator is stopping. The next operator calls it again.",
+			"A filter, a storage, or a lifecycle has not returned, and the operator is stopping. The next operator handles the object.")
 	}
 }
 
@@ -159,18 +156,25 @@ func (w *workers) abandonCalls() {
 	}
 	e.mu.Unlock()
 	for _, key := range fresh {
-		ids := e.runningHandlers(key)
-		message := "The handler has not returned although it was canceled for a pause. The object is not handled until the handler returns. The operator goes on with all others."
-		if len(ids) == 0 {
-			message = "A filter, a storage, or a lifecycle has not returned before the end of a pause. The object is not handled until it returns. The operator goes on with all others."
-		}
-		e.objectLogger(key).Error(nil, message, "handlers", ids)
+		message := e.logUnreturned(key,
+			"The handler has not returned although it was canceled for a pause. The object is not handled until the handler returns. The operator goes on with all others.",
+			"A filter, a storage, or a lifecycle has not returned before the end of a pause. The object is not handled until it returns. The operator goes on with all others.")
 		if r := e.resources.get(key.Resource); r != nil {
 			if snapshot := r.Cached(key.NamespacedName); snapshot != nil {
 				e.reporter(key, nil).Event(snapshot.Body(), report.Warning, daemons.ReasonAbandoned, message)
 			}
 		}
 	}
+}
+
+// logUnreturned logs that a pass has not ended, and returns the message: one if handlers are running, another if not.
+func (e *Engine) logUnreturned(key object.Key, handlers, other string) string {
+	ids, message := e.runningHandlers(key), handlers
+	if len(ids) == 0 {
+		message = other
+	}
+	e.objectLogger(key).Error(nil, message, "handlers", ids)
+	return message
 }
 
 // runningHandlers returns the ids of the handlers of an object that are running.
