@@ -32,8 +32,7 @@ func (s *subject) isFamilyWhole(now state) error {
 			// Others may have removed what shows that it is ours while no operator saw that.
 			isStray := child.GetLabels()[convergence.OwnerLabel] == "" || child.GetAnnotations()[convergence.MarksAnnotation] == "" ||
 				len(child.GetOwnerReferences()) == 0 && s.replacements > 0 // an orphan survives its parent
-			isLate := s.storm.rivals && !s.storm.isRestarted // an operator that knows less can have created it again
-			if !isStray && !isLate {
+			if !isStray {
 				return fmt.Errorf("the child %s is there, and is not wanted: %s", what, textOf(child.Object))
 			}
 		} else if err := s.isAsWanted(want, &child, isOwned); err != nil {

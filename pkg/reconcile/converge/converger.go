@@ -121,12 +121,15 @@ type Call struct {
 // Converge makes the children of an owner what its handler wants. It applies whatever it can,
 // and returns the errors of the others together.
 func (c *Converger) Converge(ctx context.Context, call Call, wanted []client.Object) error {
-	r := newRun(c, call, c.begin(call.Owner, call.Options.WaitReady, call.Drift != nil))
-	defer c.end(r.state)
+	r := newRun(c, call, c.begin(call.Owner, call.Options, call.Drift != nil))
+	defer r.end()
 	if err := r.read(ctx, wanted); err != nil {
 		return err
 	}
 	if err := r.open(ctx); err != nil {
+		return err
+	}
+	if err := r.settleDoubts(ctx); err != nil {
 		return err
 	}
 	if err := r.refuseEmpty(); err != nil {
@@ -143,9 +146,12 @@ func (c *Converger) Converge(ctx context.Context, call Call, wanted []client.Obj
 
 // Release deletes the children that the garbage collector does not delete with the parent.
 func (c *Converger) Release(ctx context.Context, call Call) error {
-	r := newRun(c, call, c.begin(call.Owner, false, false))
-	defer c.end(r.state)
+	r := newRun(c, call, c.begin(call.Owner, &convergence.Options{}, false))
+	defer r.end()
 	if err := r.open(ctx); err != nil {
+		return err
+	}
+	if err := r.settleDoubts(ctx); err != nil {
 		return err
 	}
 	candidates := slices.DeleteFunc(r.candidates(), func(f *fact) bool { return call.Owner.Parent.reaches(f.Namespace) })

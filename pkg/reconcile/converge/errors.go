@@ -3,6 +3,7 @@ package converge
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -31,6 +32,13 @@ func causesOf(refusal error) []metav1.StatusCause {
 		return nil
 	}
 	return answer.Status().Details.Causes
+}
+
+// isRefused reports whether the API server says that it has not executed a request. Without an answer, and after
+// an answer about a failure of the server, that is not known.
+func isRefused(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && answer.Status().Code >= http.StatusBadRequest && answer.Status().Code < http.StatusInternalServerError
 }
 
 // isRefusedByValidation reports whether the validation of the API server has refused a change

@@ -219,6 +219,12 @@ func readinessOf(u *unstructured.Unstructured) (readiness, string) {
 // another client has created has its label, but not this.
 func (f *fact) isApplied() bool { return f.digest != [hashSize]byte{} || f.former }
 
+// isChildOf reports whether the object with the label of an owner is a child of its parent: not a copy, nor the
+// child of another one, and not going away.
+func (f *fact) isChildOf(parent types.UID) bool {
+	return f.isApplied() && f.isBound && !f.deleting && !f.isControlledByOther(parent)
+}
+
 // isControlledByOther reports whether the object is controlled by another one than the parent.
 func (f *fact) isControlledByOther(parent types.UID) bool {
 	return f.controller != "" && f.controller != parent

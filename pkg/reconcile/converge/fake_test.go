@@ -191,8 +191,8 @@ func (o *operator) step(t *testing.T) ([]string, error) {
 	const name = "one"
 	o.requests = nil
 	call := Call{Owner: o.owner, Options: &o.options, Log: o.log, IsDeclared: func(string) bool { return true }, Drift: o.drift}
-	r := newRun(o.Converger, call, o.begin(o.owner, false, o.drift != nil))
-	defer o.end(r.state)
+	r := newRun(o.Converger, call, o.begin(o.owner, &o.options, o.drift != nil))
+	defer r.end()
 	ch := &child{Key: Key{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "ns", Name: name}, resource: configMaps}
 	ch.content = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "ns"}, "data": map[string]any{"a": o.value}}
 	_, err := r.step(t.Context(), ch)

@@ -39,13 +39,13 @@ func bytesPerChild(t *testing.T, fields accepted) int {
 		owner := o.owner
 		owner.Parent.UID = types.UID(fmt.Sprintf("8c8ad6ac-1c0d-4a4c-8b0e-2f1b9d%06d", p))
 		owner.Parent.Key.Name = fmt.Sprint("shop-", p)
-		s := o.begin(owner, false, false)
+		s := o.begin(owner, &o.options, false)
 		for i := range children {
 			f := readFact(childForMemory(owner, p, i, fields), "kopf-test")
 			o.observe(f, false)
 			o.note(s, f)
 		}
-		o.end(s)
+		o.end(s, nil)
 	}
 	perChild := int(heap()-before) / (parents * children)
 	runtime.KeepAlive(o)
@@ -72,7 +72,7 @@ func heap() uint64 {
 // What is not decided about a child is forgotten when it is decided, or the child is not wanted.
 func TestDecisionsLeaveNothing(t *testing.T) {
 	o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
-	s := o.begin(o.owner, false, true)
+	s := o.begin(o.owner, &o.options, true)
 	r := newRun(o.Converger, Call{Owner: o.owner}, s)
 	one, two := Key{Name: "one"}, Key{Name: "two"}
 	field := convergence.DriftedField{Path: "data.a"}

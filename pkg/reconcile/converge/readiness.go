@@ -22,7 +22,7 @@ func (c *Converger) Unready(parent types.UID) (waiting, broken []string) {
 	defer c.mu.Unlock()
 	for _, hash := range c.owners[parent] {
 		s := c.states[hash]
-		if s == nil || hash != s.owner.Hash() || !s.waits || c.calls[caller{parent, s.owner.Handler}] == nil {
+		if s == nil || hash != s.owner.Hash() || !s.options.WaitReady || c.calls[caller{parent, s.owner.Handler}] == nil {
 			continue
 		}
 		for _, key := range slices.SortedFunc(maps.Keys(s.known), compareKeys) {

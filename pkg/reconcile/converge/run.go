@@ -31,6 +31,8 @@ func newRun(c *Converger, call Call, s *state) *run {
 	return &run{Converger: c, Call: call, hashes: c.hashesOf(call.Owner), state: s, decisions: decisions{&c.mu, s}}
 }
 
+func (r *run) end() { r.Converger.end(r.state, r.keys) }
+
 // read reads what the handler wants.
 func (r *run) read(ctx context.Context, wanted []client.Object) error {
 	r.keys = map[Key]bool{}
@@ -100,6 +102,31 @@ func (r *run) open(ctx context.Context) error {
 	return nil
 }
 
+// settleDoubts finds out what has become of creations that were not answered. Of the wanted children, the next
+// step finds it out.
+func (r *run) settleDoubts(ctx context.Context) error {
+	r.mu.Lock()
+	doubtful := maps.Clone(r.state.doubtful)
+	r.mu.Unlock()
+	for key, resource := range doubtful {
+		if r.keys[key] {
+			continue
+		}
+		u, err := r.api.Get(ctx, resource, key.Namespace, key.Name)
+		switch {
+		case err == nil:
+			r.note(r.state, r.factOf(u))
+		case isAbsent(err):
+			r.mu.Lock()
+			r.state.settle(key)
+			r.mu.Unlock()
+		default:
+			return &convergence.ChildError{Child: key, Err: fmt.Errorf("its creation was not answered, and it cannot be read: %w", err)}
+		}
+	}
+	return nil
+}
+
 // refuseEmpty protects the children from a handler that returns none by mistake.
 func (r *run) refuseEmpty() error {
 	if len(r.wanted) > 0 || r.Options.AllowEmpty {
@@ -164,7 +191,7 @@ func (r *run) candidates() []*fact {
 	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
 		f := all[key]
 		switch {
-		case r.keys[key] || f.deleting || !f.isApplied() || !f.isBound || f.isControlledByOther(r.Owner.Parent.UID):
+		case r.keys[key] || !f.isChildOf(r.Owner.Parent.UID):
 		case f.keep || !r.Options.MayPrune(f.GroupKind):
 			r.Log.V(1).Info("The child is not wanted anymore, but kept.", "child", key.String())
 		default:

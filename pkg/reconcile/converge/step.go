@@ -117,6 +117,9 @@ func (r *run) create(ctx context.Context, a applied) (*fact, error) {
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 		return nil, nil
 	case err != nil:
+		if !isRefused(err) {
+			r.doubt(r.state, a.Key, a.resource)
+		}
 		return nil, err
 	}
 	r.Log.Info("The child is created.", "child", a.Key.String())

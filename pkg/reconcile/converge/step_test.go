@@ -287,8 +287,8 @@ func TestCopiesOfAChildAreNotDeleted(t *testing.T) {
 	duplicate.SetName("two")
 	duplicate.SetUID("two")
 	o.show(duplicate)
-	r := &run{Converger: o.Converger, Call: Call{Owner: o.owner, Options: &o.options, Log: logr.Discard()}, hashes: o.hashesOf(o.owner), state: o.begin(o.owner, false, false)}
-	defer o.end(r.state)
+	r := &run{Converger: o.Converger, Call: Call{Owner: o.owner, Options: &o.options, Log: logr.Discard()}, hashes: o.hashesOf(o.owner), state: o.begin(o.owner, &o.options, false)}
+	defer r.end()
 	if got := r.candidates(); len(got) != 1 || got[0].Name != "one" {
 		t.Errorf("got %d children to delete", len(got))
 	}

@@ -6,21 +6,29 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/model/convergence"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 // state is what the operator knows of the children of one owner.
 type state struct {
 	owner Owner
 	// known are the wanted children as they were judged last.
-	known map[Key]*fact
-	// waits is set if the owner must be told about readiness.
-	waits bool
+	known   map[Key]*fact
+	options *convergence.Options
 	// busy is set during a call. Gone are the children that were deleted meanwhile, and seen has
 	// the versions of changed children when it began: if it fails, they alone do not trigger
 	// another call.
 	busy bool
 	gone map[Key]types.UID
 	seen map[Key]string
+	// strays are the children that have appeared during a call, and that it does not know yet. Nil if there
+	// are none.
+	strays map[Key]struct{}
+	// doubtful are children whose creation was not answered, with their resources: they may exist before a
+	// watch shows them. Nil if there are none.
+	doubtful map[Key]selector.Resource
 	// fights are the children that other clients keep changing; nil if there are none. Waiting
 	// is set if the next restoration of one of them is due later.
 	fights  map[Key]*fight
@@ -32,7 +40,7 @@ type state struct {
 }
 
 // begin returns the state of an owner for one call.
-func (c *Converger) begin(o Owner, waits, asks bool) *state {
+func (c *Converger) begin(o Owner, options *convergence.Options, asks bool) *state {
 	hashes := c.hashesOf(o)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +52,7 @@ func (c *Converger) begin(o Owner, waits, asks bool) *state {
 		}
 		c.owners[o.Parent.UID] = append(c.owners[o.Parent.UID], hashes...)
 	}
-	s.busy, s.gone, s.waits, s.asks = true, nil, waits, asks
+	s.busy, s.gone, s.options, s.asks = true, nil, options, asks
 	maps.DeleteFunc(s.fights, func(_ Key, f *fight) bool { return f.isOver(c.Delays) })
 	s.seen = map[Key]string{}
 	for key, known := range s.known {
@@ -55,8 +63,8 @@ func (c *Converger) begin(o Owner, waits, asks bool) *state {
 	return s
 }
 
-// end ends a call. What has happened to the children meanwhile triggers another one.
-func (c *Converger) end(s *state) {
+// end ends a call that wanted some children. What has happened to the children meanwhile triggers another one.
+func (c *Converger) end(s *state, wanted map[Key]bool) {
 	c.mu.Lock()
 	s.busy = false
 	again, delay := false, longest(c.Delays)
@@ -72,10 +80,15 @@ func (c *Converger) end(s *state) {
 			again, delay = true, min(delay, s.fights[key].delay(c.Delays))
 		}
 	}
+	for key := range s.strays {
+		if f := c.facts[key]; f != nil && !wanted[key] && s.isStray(f) {
+			again, delay = true, 0
+		}
+	}
 	for _, uid := range s.gone {
 		s.forgetDeletion(uid)
 	}
-	s.gone, s.seen = nil, nil
+	s.gone, s.seen, s.strays = nil, nil, nil
 	c.mu.Unlock()
 	if again {
 		c.trigger(s, delay)
@@ -88,7 +101,7 @@ func (s *state) compare(known, now *fact) bool {
 	switch {
 	case now.isOlder(known):
 		return false
-	case known.isSame(now, s.waits):
+	case known.isSame(now, s.options.WaitReady):
 		s.known[now.Key] = now.judged()
 		return false
 	default:
@@ -96,8 +109,14 @@ func (s *state) compare(known, now *fact) bool {
 	}
 }
 
-// observe reports whether the owner must be called because of a watch event.
-func (s *state) observe(now *fact, deleted bool) bool {
+// isStray reports whether a child must be deleted if it is not wanted.
+func (s *state) isStray(f *fact) bool {
+	return f.isChildOf(s.owner.Parent.UID) && !f.keep && s.options.MayPrune(f.GroupKind)
+}
+
+// observe reports whether the owner must be called because of a watch event. A child appears if it
+// was not there before, or was not the owner's: created by a request whose answer was lost, or by another replica.
+func (s *state) observe(now *fact, appears, deleted bool) bool {
 	known := s.known[now.Key]
 	switch {
 	case s.busy && deleted:
@@ -109,8 +128,16 @@ func (s *state) observe(now *fact, deleted bool) bool {
 	case known == nil && deleted:
 		s.forgetDeletion(now.uid)
 		return false
-	case s.busy || known == nil:
+	case s.busy && known == nil && appears:
+		if s.strays == nil {
+			s.strays = map[Key]struct{}{}
+		}
+		s.strays[now.Key] = struct{}{}
 		return false
+	case s.busy:
+		return false
+	case known == nil:
+		return appears && !s.isLost(now.Key) && s.isStray(now)
 	case deleted && known.uid != now.uid:
 		return false
 	case deleted:
@@ -134,11 +161,12 @@ func (c *Converger) observe(now *fact, deleted bool) {
 		c.put(now)
 	}
 	var triggered []*state
-	if s := c.states[now.owner]; s != nil && s.observe(now, deleted) {
+	appears := former == nil || former.owner != now.owner
+	if s := c.states[now.owner]; s != nil && s.observe(now, appears, deleted) {
 		triggered = append(triggered, s)
 	}
 	if former != nil && former.owner != now.owner {
-		if s := c.states[former.owner]; s != nil && s.observe(now, deleted) {
+		if s := c.states[former.owner]; s != nil && s.observe(now, false, deleted) {
 			triggered = append(triggered, s)
 		}
 	}
@@ -224,13 +252,32 @@ func (c *Converger) note(s *state, f *fact) {
 	defer c.mu.Unlock()
 	s.known[f.Key] = f.judged()
 	s.find(f.Key)
+	s.settle(f.Key)
 }
 
-// childrenOf returns the children of an owner, also those that the watch does not show yet.
+// doubt notes that a child may have been created.
+func (c *Converger) doubt(s *state, key Key, r selector.Resource) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.doubtful == nil {
+		s.doubtful = map[Key]selector.Resource{}
+	}
+	s.doubtful[key] = r
+}
+
+// settle notes that it is known what has become of the creation of a child. It is called with the mutex.
+func (s *state) settle(key Key) {
+	if delete(s.doubtful, key); len(s.doubtful) == 0 {
+		s.doubtful = nil
+	}
+}
+
+// childrenOf returns the children of an owner, also those that the watch does not show yet. So there are no strays.
 func (c *Converger) childrenOf(s *state) map[Key]*fact {
 	hashes := c.hashesOf(s.owner)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	s.strays = nil
 	all := map[Key]*fact{}
 	for _, hash := range hashes {
 		for _, f := range c.byOwner[hash] {

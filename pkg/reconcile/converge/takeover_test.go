@@ -50,7 +50,7 @@ func TestChildOfAFormerNameIsTakenOver(t *testing.T) {
 	o = renamedOperator(server, "c", "b", "a") // restarted
 	o.showAll()
 	expect(t, o)
-	if children := o.childrenOf(o.begin(o.owner, false, false)); len(children) != 1 {
+	if children := o.childrenOf(o.begin(o.owner, &o.options, false)); len(children) != 1 {
 		t.Errorf("got the children %v", children)
 	}
 }

@@ -48,6 +48,15 @@ func (s *state) lose(key Key, uid types.UID) {
 	delete(u.deleted, uid)
 }
 
+// isLost reports whether another client has deleted a child, and it does not exist again. It is called with the mutex.
+func (s *state) isLost(key Key) bool {
+	if s.unresolved == nil {
+		return false
+	}
+	_, lost := s.unresolved.lost[key]
+	return lost
+}
+
 // find forgets that a child was lost. It is called with the mutex.
 func (s *state) find(key Key) {
 	if u := s.unresolved; u != nil {
@@ -113,11 +122,7 @@ func (d decisions) noteDecision(key Key) {
 func (d decisions) isLost(key Key) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.of.unresolved == nil {
-		return false
-	}
-	_, lost := d.of.unresolved.lost[key]
-	return lost
+	return d.of.isLost(key)
 }
 
 // noteFields remembers the fields about which a decision has failed: they must not be restored
