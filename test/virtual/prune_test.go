@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,6 +49,47 @@ func TestNothingIsDeletedWithoutACompleteList(t *testing.T) {
 		h.Advance(10 * time.Minute)
 		if h.Exists(themeNamed("two")) || !h.Exists(themeNamed("one")) {
 			t.Error("the children are not what the handler wants")
+		}
+	})
+}
+
+// A replica that has not learned of the last change yet, or a request that arrives late, creates a child after the
+// operator has deleted it.
+func TestAChildThatIsCreatedAfterItsDeletionIsDeleted(t *testing.T) {
+	withOperator(t, func(r *kopf.Registry) {
+		r.Ensure(examples, func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
+			all := []client.Object{themeNamed("one"), themeNamed("two")}
+			if size, _ := c.Spec().Int64("size"); size == 0 {
+				all = all[:1]
+			}
+			return all, nil
+		}, kopf.ID("children"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := newExample()
+		h.Create(one)
+		h.Settle()
+		late := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+		late.SetNamespace("default")
+		late.SetName("two")
+		h.Get(late)
+		h.Patch(one, `{"spec": {"size": 0}}`)
+		h.Advance(time.Minute)
+		if h.Exists(themeNamed("two")) {
+			t.Fatal("the child was not deleted")
+		}
+		for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"} {
+			unstructured.RemoveNestedField(late.Object, "metadata", field)
+		}
+		calls, writes := len(h.Calls("children")), len(h.Writes())
+		if err := h.Client().Apply(t.Context(), client.ApplyConfigurationFromUnstructured(late), client.FieldOwner("example.com")); err != nil {
+			t.Fatal(err)
+		}
+		h.Advance(time.Hour)
+		if h.Exists(themeNamed("two")) || !h.Exists(themeNamed("one")) {
+			t.Error("the children are not what the function returns")
+		}
+		if calls, writes = len(h.Calls("children"))-calls, len(h.Writes())-writes; calls != 1 || writes != 1 {
+			t.Errorf("got %d calls and %d writes, want the one that deletes the child", calls, writes)
 		}
 	})
 }
