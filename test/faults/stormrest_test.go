@@ -11,11 +11,8 @@ import (
 // rest checks that nothing is written when all objects are listed again, because they need no
 // more work.
 func (s *storm) rest() {
-	for until := time.Now().Add(stuck); s.quiet() < 3*lull && time.Now().Before(until); {
-		<-time.After(10 * time.Millisecond) // an operator that has met an error waits before it goes on
-	}
-	for until := time.Now().Add(stuck); s.hasRivals() && time.Now().Before(until); {
-		<-time.After(10 * time.Millisecond)
+	for until := time.Now().Add(stuck); (s.hasRivals() || s.quiet() < 3*lull) && time.Now().Before(until); {
+		<-time.After(10 * time.Millisecond) // what an operator writes last is answered, and one that has met an error waits before it goes on
 	}
 	before := s.written()
 	if o := s.operator; o.mayBreakWatches() {
