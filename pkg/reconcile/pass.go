@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -166,7 +167,7 @@ func (p *pass) begin(ctx context.Context) (due *cycle, wake time.Duration, err e
 	}
 	flushed, err := p.session.Flush(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, errors.Join(err, p.keepUp(ctx))
 	}
 	if p.finishCycle(flushed); flushed.Gone {
 		return nil, 0, nil
@@ -204,6 +205,21 @@ func (p *pass) proceed(ctx context.Context, c *cycle, err error) (due *cycle, wa
 	}
 	p.rounds++
 	return p.advance(ctx)
+}
+
+// keepUp does what needs no storing, while what is left of the past cannot be stored: it suspends the object, and
+// starts and stops its daemons and timers.
+func (p *pass) keepUp(ctx context.Context) error {
+	if suspension := p.suspension(p.session.Body()); suspension.Active {
+		p.suspend(suspension)
+		return nil
+	}
+	p.stopBackgroundOfDeleted()
+	c, err := detector{p.target}.detect(ctx, p.session.Body())
+	if err != nil || c.mustAddFinalizer() {
+		return err
+	}
+	return p.syncBackground(c)
 }
 
 // observe gets the latest known version of the object. It returns false if there is nothing
@@ -245,10 +261,8 @@ func (p *pass) advance(ctx context.Context) (due *cycle, wake time.Duration, err
 func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Duration, err error) {
 	p.session.StartDetection()
 	if suspension := p.suspension(p.session.Body()); suspension.Active {
-		p.isOpen = never
-		p.object.background.suspend()
-		wake, err = p.leaveSuspended(ctx, suspension)
-		return nil, false, wake, err
+		wake = p.suspend(suspension)
+		return nil, false, wake, p.leaveSuspended(ctx)
 	}
 	p.stopBackgroundOfDeleted()
 	c, err := detector{p.target}.detect(ctx, p.session.Body())

@@ -136,9 +136,10 @@ func (t *target) suspension(body *object.Body) requests.Suspension {
 	return s
 }
 
-// leaveSuspended ends a pass over an object for which no handlers are called now. It writes
-// only what handlers have left before.
-func (p *pass) leaveSuspended(ctx context.Context, s requests.Suspension) (wake time.Duration, err error) {
+// suspend stops all work on an object for which no handlers are called now, and says so once. It returns when that ends.
+func (p *pass) suspend(s requests.Suspension) (wake time.Duration) {
+	p.isOpen = never
+	p.object.background.suspend()
 	until := request.Forever
 	if !s.Until.IsZero() {
 		until, wake = s.Until.UTC().Format(time.RFC3339), max(time.Until(s.Until), time.Nanosecond)
@@ -151,11 +152,16 @@ func (p *pass) leaveSuspended(ctx context.Context, s requests.Suspension) (wake 
 		p.report.Event(p.session.Body(), report.Normal, "ObjectSuspended", message)
 	}
 	p.engine.revisions.Forget(p.key) // a rollout does not wait for it
+	return wake
+}
+
+// leaveSuspended writes what handlers have left before a suspension.
+func (p *pass) leaveSuspended(ctx context.Context) error {
 	if !p.object.writes.HasEdits() {
-		return wake, nil
+		return nil
 	}
-	_, err = p.session.Write(ctx, write.Update{})
-	return wake, err
+	_, err := p.session.Write(ctx, write.Update{})
+	return err
 }
 
 // kubectlRequest returns the command that requests something about a handler of the object.

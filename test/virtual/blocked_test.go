@@ -3,12 +3,12 @@ package virtual
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -17,11 +17,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// noPermission is the answer of the API server if the role lacks a verb.
-func noPermission(verb, resource string) error {
-	return apierrors.NewForbidden(schema.GroupResource{Group: "kopf.dev", Resource: "kopfexamples"}, "one",
-		fmt.Errorf(`User "operator" cannot %s resource %q in API group "kopf.dev" in the namespace "default"`, verb, resource))
-}
+// errNoPermission is the answer of the API server if the role does not allow to patch the status.
+var errNoPermission = apierrors.NewForbidden(schema.GroupResource{Group: "kopf.dev", Resource: "kopfexamples"}, "one",
+	errors.New(`the user "operator" cannot patch resource "kopfexamples/status" in API group "kopf.dev" in the namespace "default"`))
 
 // clean is a deletion handler that fails twice.
 func clean(_ context.Context, c *kopf.Change) error {
@@ -51,7 +49,7 @@ func TestDeletionIsNotHeldByWhatCannotBeStored(t *testing.T) {
 		"a result of a creation, without permission": {
 			declare: func(r *kopf.Registry) { r.OnCreate(examples, withResult, kopf.ID("create")) },
 			block: func(h *kopftest.Harness) {
-				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples/status"}, 0, noPermission("patch", "kopfexamples/status"))
+				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples/status"}, 0, errNoPermission)
 			},
 		},
 		"a result of a timer, without permission": {
@@ -62,13 +60,13 @@ func TestDeletionIsNotHeldByWhatCannotBeStored(t *testing.T) {
 				}, kopf.ID("tick"), kopf.Interval(time.Minute))
 			},
 			block: func(h *kopftest.Harness) {
-				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples/status"}, 0, noPermission("patch", "kopfexamples/status"))
+				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples/status"}, 0, errNoPermission)
 			},
 		},
 		"conditions, without permission": {
 			declare: func(r *kopf.Registry) { r.Conditions(examples) },
 			block: func(h *kopftest.Harness) {
-				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples/status"}, 0, noPermission("patch", "kopfexamples/status"))
+				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples/status"}, 0, errNoPermission)
 			},
 		},
 		"records, because others fill the annotations": {block: fillAnnotations},
@@ -167,4 +165,46 @@ func (s failingStorage) Store(ctx context.Context, body *object.Body, into stora
 		return errors.New("the storage is full")
 	}
 	return s.Progress.Store(ctx, body, into, id, r)
+}
+
+// What cannot be stored does not hold what needs no storing: daemons and timers end when the object does not match
+// them anymore, and a suspension stops them.
+func TestWhatCannotBeStoredHoldsNeitherDaemonsNorSuspensions(t *testing.T) {
+	running := 0
+	withOperator(t, func(r *kopf.Registry) {
+		r.OnCreate(examples, withResult, kopf.ID("create"))
+		r.OnDelete(examples, clean, kopf.ID("clean")) // so the object has the finalizer that the daemon needs
+		r.Daemon(examples, func(_ context.Context, task *kopf.Task) error {
+			running++
+			<-task.Stopped()
+			running--
+			return nil
+		}, kopf.ID("watch"), kopf.Labels(kopf.Filters{"watched": kopf.Equal("yes")}))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		expect := func(what string, want int) {
+			t.Helper()
+			h.Advance(15 * time.Minute)
+			if running != want {
+				t.Errorf("%s: %d daemons are running, want %d", what, running, want)
+			}
+		}
+		blocked := h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples/status"}, 0, errNoPermission)
+		one := newExample()
+		h.Create(one)
+		expect("the object does not match", 0)
+		h.Patch(one, `{"metadata": {"labels": {"watched": "yes"}}}`)
+		expect("the object matches", 1)
+		h.Patch(one, `{"metadata": {"annotations": {"kopf.zalando.org/request-suspend": "forever"}}}`)
+		expect("the object is suspended", 0)
+		h.Patch(one, `{"metadata": {"annotations": {"kopf.zalando.org/request-suspend": null}}}`)
+		expect("the suspension has ended", 1)
+		h.Patch(one, `{"metadata": {"labels": {"watched": null}}}`)
+		expect("the object does not match anymore", 0)
+		blocked.End()
+		expect("the result can be stored", 0)
+		h.Get(one)
+		if result, _, _ := unstructured.NestedString(one.Object, "status", "create"); result != "done" || len(h.Calls("create")) != 1 {
+			t.Errorf("got the result %q after the calls %v", result, h.Calls("create"))
+		}
+	})
 }
