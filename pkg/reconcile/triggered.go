@@ -83,7 +83,7 @@ func (t triggering) newTrigger(d *handler.Declaration, failed bool) triggers.Tri
 	engine, key, uid := t.engine, t.key, t.session.Body().UID()
 	if d.Kind == handler.OnDisturbance {
 		// The children of a copy are not those of its original: there are none yet.
-		return followChildren(engine, d, key, uid, failed || t.object.copied)
+		return followChildren(engine, d, key, uid, failed || t.object.copied || t.mustCatchUp(d.Top().ID))
 	}
 	link := children.OwnedBy(t.resource.GVK().GroupKind(), uid)
 	if d.ChildLabel != "" {
@@ -91,6 +91,16 @@ func (t triggering) newTrigger(d *handler.Declaration, failed bool) triggers.Tri
 	}
 	parent := children.Parent{Link: link, Namespace: key.Namespace, Enqueue: func() { engine.enqueue(key) }}
 	return children.Follow(engine.children, d, parent, failed || t.object.initial.Load())
+}
+
+// mustCatchUp reports whether children may have changed since the end of an earlier process, and their handler is not
+// called because of the start: the cycle that was open then is still open, and the handler has ended in it.
+func (t triggering) mustCatchUp(id string) bool {
+	c := t.cycle
+	if !t.object.startedByPredecessor || t.object.handled || c.nothingToDo() {
+		return false
+	}
+	return !slices.ContainsFunc(c.handlers, func(d *handler.Declaration) bool { return d.ID == id && !c.hasFinished(d) })
 }
 
 // prepare makes the runner.
