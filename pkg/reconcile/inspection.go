@@ -137,6 +137,9 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 	if err != nil {
 		return nil, err
 	}
+	if now.record != nil && !now.Reason.Handled() && now.record.Progress.Stored().HasOpen(cause.Resume) {
+		now = resumed // by an operator that is running, or was
+	}
 	result.fill(now)
 	result.Failed, result.Forgotten = r.failuresIn(now)
 	i.readRecords(ctx, r, body, now, result)

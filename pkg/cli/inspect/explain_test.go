@@ -95,10 +95,12 @@ func handled() func(m) {
 	return annotated("last-handled-configuration", string(text)+"\n")
 }
 
-func record(fields m) func(m) {
+func record(fields m) func(m) { return recordOf("fn", fields) }
+
+func recordOf(id string, fields m) func(m) {
 	return func(raw m) {
 		text, _ := json.Marshal(fields)
-		annotated("fn", string(text))(raw)
+		annotated(id, string(text))(raw)
 	}
 }
 
@@ -206,6 +208,7 @@ func TestExplanations(t *testing.T) {
 		"a deletion without ours":         {withSize(1, handled(), finalized("example.com/other"), deleting), []declare{remove()}, []string{"does not have the finalizer of this operator", "This operator does not hold it.", "finalizer example.com/other of another controller, which must remove it: see its log.", `kubectl patch kex.kopf.dev/a -n default --type=merge -p '{"metadata":{"finalizers":[]}}' '--context=my cluster'`, "fn (delete) is not called anymore, because the object is being deleted without the finalizer of this operator. The operator removes it when the handler has ended, so the handler was called, unless "}},
 		"a deletion held by a failure":    {withSize(1, handled(), finalized(ours), deleting, record(m{"started": at(-time.Hour), "stopped": at(-time.Minute), "purpose": "delete", "retries": 1, "failure": true, "message": "broken"})), []declare{remove(handler.HoldOnFailure())}, []string{"The deletion is held, because the handler fn has failed for good", "kopf skip ./handlers kex.kopf.dev/a -n default fn --abandon '--context=my cluster'"}},
 		"a finalizer that nothing needs":  {withSize(1, handled(), finalized(ours)), []declare{create()}, []string{"no handler needs it: a running operator removes it"}},
+		"a resumption that waits":         {withSize(1, handled(), record(m{"started": at(-time.Hour), "delayed": at(time.Hour), "purpose": "resume", "retries": 1, "message": "not yet"})), []declare{resume()}, []string{"fn (resume) waits until ", "(in 1h) after 1 attempt, the last error: not yet"}},
 		"resuming":                        {withSize(1, handled()), []declare{resume()}, []string{"fn (resume) will run when an operator starts"}},
 		"another operator":                {withSize(1, func(raw m) { raw["metadata"].(m)["annotations"].(m)["example.com/last-handled-configuration"] = "{}" }), []declare{create()}, []string{"Another operator with the prefix example.com handles the object, too"}},
 		"no handlers of changes":          {withSize(1), []declare{indexed}, []string{"It has no handlers of changes", "names (index) puts the object into an index"}},
@@ -214,6 +217,7 @@ func TestExplanations(t *testing.T) {
 		}}, []string{"tick (timer) is called every 1m while an operator is active"}},
 		"children of a new object":                  {withSize(1), []declare{ensure()}, []string{"- shop (ensure) will run\n      declared at inspect/explain_test.go:"}},
 		"children of a handled object":              {withSize(1, handled()), []declare{ensure()}, []string{"- shop (ensure) has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts, and when another client changes a child"}},
+		"children of a resumption that waits":       {withSize(1, handled(), recordOf("shop", m{"started": at(-time.Hour), "delayed": at(time.Hour), "purpose": "resume", "retries": 1, "message": "not yet"})), []declare{ensure()}, []string{"- shop (ensure) waits until ", "after 1 attempt, the last error: not yet"}},
 		"children by an index":                      {withSize(1, handled()), []declare{indexed, ensure(handler.WatchIndex(names))}, []string{"- shop (ensure) has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts, when another client changes a child, and when an index changes that it watches"}},
 		"children by an index wait":                 {withSize(1, handled(), recorded("shop.restore", m{"started": at(-time.Hour), "delayed": at(time.Hour), "retries": 1, "message": "delete it: kubectl delete configmaps one"})), []declare{indexed, ensure(handler.WatchIndex(names))}, []string{"after 1 attempt, to restore what others have changed in its children, or because an index has changed, the last error: delete it: kubectl delete configmaps one\n"}},
 		"children that others changed":              {withSize(1, handled(), recorded("shop.restore", m{"started": at(-time.Hour), "delayed": at(time.Hour), "retries": 1, "message": "delete it: kubectl delete configmaps one"})), []declare{ensure()}, []string{"- shop (ensure) waits until ", "(in 1h) after 1 attempt, to restore what others have changed in its children, the last error: delete it: kubectl delete configmaps one\n"}},

@@ -30,6 +30,8 @@ type blocker struct {
 	// ours is set if it is the operator's to remove: a field next to wanted ones, or an item of which it still
 	// has a part.
 	ours bool
+	// replaces is set for an item that is not wanted, in a list that lacks a wanted one.
+	replaces bool
 	// others are the managers that have set it.
 	others []string
 }
@@ -57,6 +59,8 @@ type refused struct {
 	content map[string]any
 	live    *unstructured.Unstructured
 	manager string
+	// isDrift is set if the same was applied before, so that what is missing was removed by others.
+	isDrift bool
 }
 
 // unblock removes what keeps a child from being applied, and applies it. It returns the refusal if that is not
@@ -69,8 +73,8 @@ func (r *run) unblock(ctx context.Context, a applied, live *fact, why action, re
 	if err != nil {
 		return nil, err
 	}
-	c := refused{a, a.content, u, r.Manager}
-	if r.isWantedBefore(a, live) {
+	c := refused{a, a.content, u, r.Manager, r.isWantedBefore(a, live)}
+	if c.isDrift {
 		var differs bool
 		if c.content, differs = a.asStored(u, r.Manager); differs {
 			result, err := r.applyAgain(ctx, c, live, why)
@@ -178,7 +182,7 @@ func (c refused) named(refusal error) (found, foreign []blocker, rest []metav1.S
 			rest = append(rest, cause)
 			continue
 		}
-		b.others = c.managersOf(b.at)
+		b.others, b.ours = c.managersOf(b.at), b.ours || b.replaces && c.isDrift
 		switch {
 		case slices.ContainsFunc(found, b.isSame):
 		case b.ours:
@@ -237,7 +241,7 @@ func blockerAt(cause metav1.StatusCause, live, wanted any, ours fieldSet, all []
 			}
 			blocked := func(e element) *blocker {
 				_, has := ours.find(e)
-				return &blocker{at: append(at, e), value: e.item, ours: has}
+				return &blocker{at: append(at, e), value: e.item, ours: has, replaces: lacksOne(items, list)}
 			}
 			if cause.Type == metav1.CauseTypeFieldValueDuplicate {
 				if rival := rivalOf(items, list, way[n+1:]); rival != nil {
@@ -266,6 +270,17 @@ func blockerAt(cause metav1.StatusCause, live, wanted any, ours fieldSet, all []
 func listOf(value any) []any {
 	list, _ := value.([]any)
 	return list
+}
+
+// lacksOne reports whether a list lacks one of the wanted items.
+func lacksOne(items []element, wanted []any) bool {
+	rest := slices.Clone(wanted)
+	for _, e := range items {
+		if i := e.mostLike(rest); i >= 0 {
+			rest = slices.Delete(rest, i, i+1)
+		}
+	}
+	return len(rest) > 0
 }
 
 // rivalOf returns the item of the live list that is not wanted, and has the same value in a field as one that

@@ -103,6 +103,28 @@ func TestBlockersAreFound(t *testing.T) {
 	}
 }
 
+// Others can put an item in the place of a wanted one. It is removed if what is wanted was applied before.
+func TestItemsInThePlaceOfWantedOnesAreRemoved(t *testing.T) {
+	for name, test := range map[string]struct {
+		wanted  string
+		isDrift bool
+		found   []string
+	}{
+		"a wanted item is missing":                 {`{"spec":{"env":[{"name":"A"},{"name":"C"}]}}`, true, []string{"spec.env[name=B]"}},
+		"a wanted item is missing for a new state": {`{"spec":{"env":[{"name":"A"},{"name":"C"}]}}`, false, nil},
+		"no wanted item is missing":                {`{"spec":{"env":[{"name":"A"}]}}`, true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := refusedChild(t, others, test.wanted)
+			c.isDrift = test.isDrift
+			found, foreign, _ := c.named(refusedFor("", "spec.env[2].value"))
+			if names := namesOf(found); !slices.Equal(names, test.found) || len(found)+len(foreign) != 1 {
+				t.Errorf("found %v, want %v; others have %v", names, test.found, namesOf(foreign))
+			}
+		})
+	}
+}
+
 // refusedChild returns a child of the manager kopf.
 func refusedChild(t *testing.T, live, wanted string) refused {
 	t.Helper()

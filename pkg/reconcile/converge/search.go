@@ -29,12 +29,16 @@ func (r *run) search(ctx context.Context, c refused, known []blocker, rest []met
 		return nil, refusal
 	}
 	found := known
-	near := nearest(c.foreign(), rest)
-	for i, candidate := range near[:min(len(near), maxSearch)] {
-		if slices.ContainsFunc(found, candidate.isSame) {
-			continue
-		}
-		without := append(slices.Clip(found), candidate)
+	near := slices.DeleteFunc(nearest(c.foreign(), rest), func(b blocker) bool { return slices.ContainsFunc(known, b.isSame) })
+	var tries [][]blocker
+	if len(known) > 0 {
+		tries = append(tries, nil) // what the refusal names can be all
+	}
+	for i := range near {
+		tries = append(tries, near[i:i+1])
+	}
+	for _, candidate := range tries[:min(len(tries), maxSearch)] {
+		without := append(slices.Clip(found), candidate...)
 		err := r.api.TryPatch(ctx, c.resource, c.Key, c.patchWithout(without))
 		switch {
 		case err == nil:
@@ -42,7 +46,7 @@ func (r *run) search(ctx context.Context, c refused, known []blocker, rest []met
 		case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
 			return nil, nil
 		case apierrors.IsBadRequest(err): // a webhook does not support dry runs
-			return nil, withBlockers(refusal, near[i:i+1])
+			return nil, withBlockers(refusal, candidate)
 		case !isRefusedByValidation(err):
 			return nil, err
 		case isAnswered(rest, causesOf(err)):

@@ -75,6 +75,14 @@ func TestWhatBlocksAChildIsRemoved(t *testing.T) {
 			`{"spec":{"ports":[{"name":"other","port":8001}]}}`, `{"ports":[{"name":"http","port":80}]}`,
 			"", "ports", `[{"name":"http","port":80,"protocol":"TCP","targetPort":80}]`,
 		},
+		"an item in the place of ours": {
+			services, `{"ports":[{"port":80}]}`, `{"spec":{"ports":[{"port":81}]}}`, "",
+			"spec.ports[port=81,protocol=TCP]", "ports", `[{"port":80,"protocol":"TCP","targetPort":80}]`,
+		},
+		"an item in the place of ours, with its name": {
+			services, `{"ports":[{"name":"http","port":80},{"name":"more","port":8080}]}`, `{"spec":{"ports":[{"name":"http","port":81},{"name":"more","port":8080}]}}`, "",
+			"spec.ports[port=81,protocol=TCP]", "ports", `[{"name":"http","port":80,"protocol":"TCP","targetPort":80},{"name":"more","port":8080,"protocol":"TCP","targetPort":8080}]`,
+		},
 		"the other member of a union that the refusal does not name": {
 			budgets, `{"selector":{"matchLabels":{"a":"b"}},"maxUnavailable":1}`,
 			`{"spec":{"maxUnavailable":null,"minAvailable":2,"unhealthyPodEvictionPolicy":"AlwaysAllow"}}`, "",
