@@ -3,6 +3,7 @@ package convergence
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -69,6 +70,18 @@ func (r Resolution) And(other Resolution) Resolution {
 
 // Accepts reports whether a field is left to its manager.
 func (r Resolution) Accepts(path string) bool { return r.all || slices.Contains(r.paths, path) }
+
+// String returns what happens to the drift: "restore", "accept", or "accept spec.replicas".
+func (r Resolution) String() string {
+	switch {
+	case r.all:
+		return "accept"
+	case len(r.paths) > 0:
+		return "accept " + strings.Join(r.paths, ", ")
+	default:
+		return "restore"
+	}
+}
 
 // Check returns an error if the resolution accepts what cannot be accepted.
 func (r Resolution) Check(of Drift) error {

@@ -114,11 +114,25 @@ func (v Value) decode(into any, what string) error {
 	if err == nil {
 		err = json.Unmarshal(data, into)
 	}
-	if err != nil {
+	var misfit *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &misfit) && misfit.Field != "": // without the Go type of the whole, which can be long
+		return &fieldError{fmt.Sprintf("%s does not fit: the field %q has the %s, which is no %s", what, misfit.Field, misfit.Value, misfit.Type), err}
+	case err != nil:
 		return fmt.Errorf("%s does not fit %T: %w", what, into, err)
 	}
 	return nil
 }
+
+// fieldError is an error of encoding/json in other words.
+type fieldError struct {
+	text string
+	err  error
+}
+
+func (e *fieldError) Error() string { return e.text }
+
+func (e *fieldError) Unwrap() error { return e.err }
 
 // String formats the value for messages.
 func (v Value) String() string {

@@ -1,6 +1,8 @@
 package object_test
 
 import (
+	"encoding/json"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -127,6 +129,21 @@ func TestValueIsDecoded(t *testing.T) {
 				t.Errorf("got %v, want %q in it", err, test.want)
 			}
 		})
+	}
+}
+
+// The Go type of the whole can be long.
+func TestFieldOfAnotherTypeIsNamed(t *testing.T) {
+	var into struct {
+		Text string `json:"text"`
+		In   struct {
+			Replicas int32 `json:"replicas"`
+		} `json:"in"`
+	}
+	err := object.NewValue(map[string]any{"in": map[string]any{"replicas": int64(3000000000)}}).Decode(&into)
+	var misfit *json.UnmarshalTypeError
+	if want := `the value does not fit: the field "in.replicas" has the number 3000000000, which is no int32`; err == nil || err.Error() != want || !errors.As(err, &misfit) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
