@@ -113,8 +113,8 @@ func NewOperator(options Options) (*Operator, error) {
 // added to a manager.
 func (o *Operator) Run(ctx context.Context) error { return o.operator.Run(ctx) }
 
-// Ready returns a channel that is closed when the operator knows all objects, has filled
-// its indices, and can call handlers; with admission handlers, also when the API servers can
+// Ready returns a channel that is closed when the operator knows all objects that it may list, has
+// filled its indices, and can call handlers; with admission handlers, also when the API servers can
 // call them. A standby replica is ready, too. If the operator ends before that, the channel
 // is never closed, so also wait for the end of Run.
 func (o *Operator) Ready() <-chan struct{} { return o.operator.Ready() }

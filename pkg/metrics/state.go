@@ -9,7 +9,7 @@ import (
 
 // State is the current state of an operator.
 type State struct {
-	Ready   bool // all objects that existed at the start are known
+	Ready   bool // all objects that existed at the start are known, except those that may not be listed
 	Leading bool // this replica handles the objects, unless paused
 	Paused  bool // another operator handles the objects
 
@@ -125,7 +125,7 @@ func newStateCollector(operator string, from *source) *stateCollector {
 	return &stateCollector{
 		source:     from,
 		buildInfo:  buildInfo(),
-		ready:      gauge("kopf_ready", "1 when all objects that existed at the start are known."),
+		ready:      gauge("kopf_ready", "1 when all objects that existed at the start are known, except those that may not be listed."),
 		leading:    gauge("kopf_leading", "1 when this replica is the leader and handles objects, 0 when it is on standby."),
 		paused:     gauge("kopf_paused", "1 when handling is paused because another operator handles the objects."),
 		depth:      gauge("kopf_queue_depth", "Objects waiting for a worker."),

@@ -223,8 +223,8 @@ func ignoreStop(ctx context.Context, err error) error {
 	return err
 }
 
-// Ready returns a channel that is closed when all objects and indices are known, and the API
-// servers can reach the admission handlers. If the operator ends before, it is never closed.
+// Ready returns a channel that is closed when all objects that may be listed and all indices are known, and the
+// API servers can reach the admission handlers. If the operator ends before, it is never closed.
 func (o *Operator) Ready() <-chan struct{} { return o.ready }
 
 // State returns the current state of the operator. It is empty before the operator has

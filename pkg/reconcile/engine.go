@@ -213,7 +213,7 @@ func (c Config) eventLogger() *handlerlog.Events {
 	return &handlerlog.Events{Poster: c.Poster, Level: s.Level}
 }
 
-// Ready returns a channel that is closed when all objects are known.
+// Ready returns a channel that is closed when all objects are known that may be listed.
 func (e *Engine) Ready() <-chan struct{} { return e.watcher.Listed() }
 
 // Watch finds the resources of the handlers and keeps their objects in memory until the

@@ -64,7 +64,7 @@ type Watcher struct {
 
 	indexed barrier
 	begun   atomic.Bool   // the streams were started
-	listed  chan struct{} // closed when all resources are known and listed
+	listed  chan struct{} // closed when all resources are known, and listed unless that is refused
 
 	rediscover signal // the cluster may serve other resources now
 	reapply    signal // other streams may be needed now
@@ -94,7 +94,7 @@ func New(config Config) *Watcher {
 	}
 }
 
-// Listed returns a channel that is closed when all initial objects are known.
+// Listed returns a channel that is closed when all initial objects are known that may be listed.
 func (w *Watcher) Listed() <-chan struct{} { return w.listed }
 
 // HasBegun reports whether the streams were started.
