@@ -1,8 +1,16 @@
 package operator
 
 import (
+	"context"
+	"strings"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
@@ -27,5 +35,46 @@ func TestReplicasMustShareOneCertificate(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// A check that is not made is a problem. It is logged once, and again when it returns.
+func TestMissingResourceOfAnAdmissionHandlerIsLoggedOnceEachTime(t *testing.T) {
+	var r registry.Registry
+	for _, plural := range []string{"widgets", "gadgets"} {
+		r.Add(handler.Validate(selector.New(plural), handler.Function{Admission: func(context.Context, *handler.Admission) error { return nil }}, handler.ID(plural)))
+	}
+	handlers, err := r.Handlers(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	a := &admission{handlers: handlers.Admission(), resources: &resourceMap{}, reached: make(chan struct{})}
+	a.logger = funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+	for i, step := range []struct {
+		present []string
+		logged  []string
+	}{
+		{[]string{"widgets", "gadgets"}, nil},
+		{[]string{"gadgets"}, []string{"widgets"}},
+		{[]string{"gadgets"}, nil},
+		{nil, []string{"gadgets"}},
+		{[]string{"widgets", "gadgets"}, nil},
+		{[]string{"gadgets"}, []string{"widgets"}},
+		{[]string{"gadgets"}, nil},
+	} {
+		var present discovery.Snapshot
+		for _, plural := range step.present {
+			present.Resources = append(present.Resources, selector.Resource{Group: "kopf.dev", Version: "v1", Plural: plural, Kind: plural, Preferred: true})
+		}
+		lines = nil
+		a.discovered(present)
+		isExpected := len(lines) == len(step.logged)
+		for n := 0; isExpected && n < len(lines); n++ {
+			isExpected = strings.Contains(lines[n], "Some admission handlers will not be called until this is corrected.") && strings.Contains(lines[n], step.logged[n])
+		}
+		if !isExpected {
+			t.Errorf("step %d: got %q", i+1, lines)
+		}
 	}
 }

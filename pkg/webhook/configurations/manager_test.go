@@ -110,6 +110,7 @@ func TestPublishWaitsForTheClusterInTheLeaderOnly(t *testing.T) {
 		c.rejectWith(errors.New("no cluster"))
 		go func() { published.Store(m.Publish(t.Context(), at("https://third/")) != nil) }()
 		synctest.Wait()
+		g.Expect(c.countLogged("does not know the address of the admission handlers yet")).To(gomega.Equal(2), "the second outage is logged again")
 		stop()
 		synctest.Wait()
 		g.Expect(published.Load()).To(gomega.BeFalse(), "a replica that does not lead anymore does not wait")
