@@ -168,7 +168,8 @@ func (b *background) Warn(d *handler.Declaration, reason, message string) {
 	r.Event(b.live(), report.Warning, reason, message)
 }
 
-func (b *background) reporter() report.Reporter { return b.engine.reporter(b.key, nil) }
+// reporter returns a reporter that also knows an object that is gone, or that another one has replaced.
+func (b *background) reporter() report.Reporter { return b.engine.reporterOf(b.key, b.live, nil) }
 
 // Requeue requests a pass: the finalizer may be removable now, or the daemon may have to be
 // restarted.

@@ -77,6 +77,7 @@ func (e eventHandlers) isDeletePending() bool {
 // call calls the handlers of one event.
 func (e eventHandlers) call(ctx context.Context, event object.WatchEvent) []execution.Edit {
 	body := event.Snapshot.Body()
+	e.report.Log = e.engine.loggerOf(e.key, func() *object.Body { return body }) // the object may be gone
 	if e.suspension(body).Active {
 		return nil
 	}
