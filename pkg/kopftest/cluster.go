@@ -9,10 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-go/kopf/internal/binaries"
 	"github.com/kopf-go/kopf/internal/manifests"
@@ -40,7 +38,7 @@ func Cluster(t testing.TB, crds ...string) *rest.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log.SetLogger(logr.Discard()) // unless the test has set one: envtest complains if there is none
+	silenceLibraries() // such as envtest
 	environment := &envtest.Environment{BinaryAssetsDirectory: programs, CRDDirectoryPaths: manifests.Files(definitions)}
 	// The directory alone is not enough: an empty environment variable would win.
 	environment.ControlPlane.APIServer = &envtest.APIServer{Path: filepath.Join(programs, binaries.APIServer)}
@@ -97,8 +95,9 @@ const readyTimeout = time.Minute
 
 // Run starts an operator in real time, and returns when it is ready. It stops the operator at
 // the end of the test, which fails if goroutines of the operator or of its handlers remain then.
-// The connection is that of Cluster, of NewAPIServer, or of any other
-// cluster for tests. The functions change the options, such as the scheme.
+// The connection is that of Cluster, of NewAPIServer, or of any other cluster for tests. The
+// functions change the options, such as the scheme. To see the log, set the Logger, or call
+// ctrl.SetLogger before.
 //
 // Wait for conditions in such a test. New is the better choice for most tests: it needs no
 // waiting.
@@ -107,6 +106,9 @@ func Run(t testing.TB, config *rest.Config, registry *kopf.Registry, configure .
 	options := kopf.Options{Registry: registry, Config: config}
 	for _, change := range configure {
 		change(&options)
+	}
+	if options.Logger.GetSink() == nil {
+		silenceLibraries()
 	}
 	operator, err := kopf.NewOperator(options)
 	if err != nil {

@@ -24,9 +24,9 @@ func adoptClient(logger logr.Logger) {
 	libraries.Store(&client)
 }
 
-// adoptController lets controller-runtime log to the logger of an operator, unless it has a logger, or the
+// AdoptController lets controller-runtime log to the logger of an operator, unless it has a logger, or the
 // operator logs to that of controller-runtime. Without any, it complains on standard error.
-func adoptController(logger logr.Logger) {
+func AdoptController(logger logr.Logger) {
 	adopting.Lock()
 	defer adopting.Unlock()
 	if reflect.TypeOf(logger.GetSink()) != reflect.TypeOf(ctrllog.Log.GetSink()) {

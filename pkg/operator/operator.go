@@ -153,7 +153,7 @@ func (o *Operator) Run(ctx context.Context) error {
 	if o.claimed.Swap(true) {
 		return errors.New("the operator was already started: create a new one to run it again")
 	}
-	adoptController(o.options.Logger)
+	AdoptController(o.options.Logger)
 	adoptClient(o.options.Logger)
 	connection := newConnection(ctx, o)
 	activities := o.newActivityHandlers(connection.client)

@@ -1,18 +1,25 @@
 package fidelity
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/onsi/gomega"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // The control plane that users start is one of their own. It calls the admission handlers of an
@@ -52,4 +59,26 @@ func TestClusterOfTheKit(t *testing.T) {
 		t.Fatal(err)
 	}
 	gomega.NewWithT(t).Eventually(called).Should(gomega.Receive(gomega.Equal("one")))
+}
+
+// A test that sets no logger sees nothing of the libraries that start the control plane.
+func TestClusterOfTheKitWritesNothingToStandardError(t *testing.T) {
+	const variable = "KOPF_TEST_LIBRARIES"
+	if os.Getenv(variable) != "" {
+		began := time.Now()
+		kopftest.Cluster(t)
+		klog.Info("from client-go")
+		synctest.Test(t, func(*testing.T) { // where a minute takes no time
+			time.Sleep(time.Until(began.Add(time.Minute)))
+			ctrl.Log.Info("from controller-runtime")
+		})
+		return
+	}
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	command.Env = append(os.Environ(), variable+"=yes", testenv.Server+"="+testenv.InMemory) // the suite needs no other control plane
+	var output, errors bytes.Buffer
+	command.Stdout, command.Stderr = &output, &errors
+	if err := command.Run(); err != nil || errors.Len() > 0 {
+		t.Errorf("%v, standard error has %q, and standard output %s", err, &errors, &output)
+	}
 }
