@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/reconcile"
 )
 
 func TestNoLeadershipBeginsAfterTheEnd(t *testing.T) {
@@ -67,6 +71,58 @@ func TestALeaseIsLostIfTheManagerEndsUnasked(t *testing.T) {
 			if got := isLeaseLost(test.manager, test.requested, test.stopped); got != test.want {
 				t.Errorf("got %v", got)
 			}
+		})
+	}
+}
+
+// When the work ends, the manager of another program may not have said yet that the lease is lost.
+func TestTheLeaderWaitsForTheNewsThatItsLeaseIsLost(t *testing.T) {
+	const never = time.Hour
+	tests := map[string]struct {
+		foreign  bool          // the manager is that of another program
+		elects   bool          // the operator has a leader election
+		asked    bool          // the operator was asked to stop
+		aborted  bool          // the engine has learned of the loss
+		leadsFor time.Duration // after which the manager ends the leadership
+		stopped  bool          // run has returned before
+		want     bool
+		wait     time.Duration
+	}{
+		"asked to stop":                            {elects: true, asked: true, leadsFor: never, want: false},
+		"not asked to stop":                        {elects: true, leadsFor: never, want: true},
+		"not asked, without an election":           {leadsFor: never, want: false},
+		"asked to stop, but aborted":               {elects: true, asked: true, aborted: true, leadsFor: never, want: true},
+		"aborted, without an election":             {aborted: true, leadsFor: never, want: true},
+		"another manager has ended the leadership": {foreign: true, want: true},
+		"another manager ends it soon":             {foreign: true, leadsFor: 300 * time.Millisecond, want: true, wait: 300 * time.Millisecond},
+		"another manager ends it late":             {foreign: true, leadsFor: lossDelay + time.Millisecond, want: false, wait: lossDelay},
+		"another manager does not end it":          {foreign: true, leadsFor: never, want: false, wait: lossDelay},
+		"another manager ends it after a stop":     {foreign: true, leadsFor: 300 * time.Millisecond, stopped: true, want: false, wait: 300 * time.Millisecond},
+		"another manager does not, but aborted":    {foreign: true, aborted: true, leadsFor: never, want: true, wait: lossDelay},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				manager, cancel := context.WithTimeout(t.Context(), test.leadsFor)
+				defer cancel()
+				r := &replica{components: &components{engine: reconcile.New(reconcile.Config{})}}
+				r.settings.Replicas.LeaderElection = test.elects
+				r.stopped.Store(test.stopped)
+				if !test.foreign {
+					requested, ask := context.WithCancel(t.Context())
+					defer ask()
+					if r.requested = requested; test.asked {
+						ask()
+					}
+				}
+				if test.aborted {
+					r.engine.Abort(errLeadershipLost)
+				}
+				began := time.Now()
+				if got, took := r.waitLost(manager), time.Since(began); got != test.want || took != test.wait {
+					t.Errorf("got %t after %s, want %t after %s", got, took, test.want, test.wait)
+				}
+			})
 		})
 	}
 }
