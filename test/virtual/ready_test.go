@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -47,18 +48,9 @@ func TestObjectIsReadyWithItsChildren(t *testing.T) {
 		h.Restart()
 		h.Advance(time.Minute)
 		expect("False", "ChildrenNotReady")
-		child := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: one.GetName(), Namespace: one.GetNamespace()}}
 		for _, replicas := range []int32{1, 0, 1} {
-			h.Get(child)
 			before := len(h.Writes())
-			child.Status = appsv1.DeploymentStatus{
-				ObservedGeneration: child.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: replicas, AvailableReplicas: replicas,
-				Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}},
-			}
-			if err := h.Client().Status().Update(t.Context(), child); err != nil {
-				t.Fatal(err)
-			}
-			h.Advance(time.Minute)
+			setAvailable(t, h, one, replicas)
 			if replicas == 1 {
 				expect("True", "Reconciled")
 			} else {
@@ -69,4 +61,19 @@ func TestObjectIsReadyWithItsChildren(t *testing.T) {
 			}
 		}
 	})
+}
+
+// setAvailable lets the deployment of an object have so many available replicas of one.
+func setAvailable(t *testing.T, h *kopftest.Harness, of *unstructured.Unstructured, replicas int32) {
+	t.Helper()
+	child := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: of.GetName(), Namespace: of.GetNamespace()}}
+	h.Get(child)
+	child.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: child.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: replicas, AvailableReplicas: replicas,
+		Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}},
+	}
+	if err := h.Client().Status().Update(t.Context(), child); err != nil {
+		t.Fatal(err)
+	}
+	h.Advance(time.Minute)
 }
