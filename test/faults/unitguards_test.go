@@ -27,7 +27,7 @@ var unitGuards = map[string]unitGuard{
 		"defer func() { _ = s.send(ctx, u, \"status\", status, status) }()", "TestGuard02",
 	},
 	"03 the object is read after a conflict": {
-		"commit.go", "case apierrors.IsConflict(err):\n\t\t\tif err := s.reread(ctx, u); err != nil {\n\t\t\t\treturn err\n\t\t\t}", "case apierrors.IsConflict(err):", "TestGuard03",
+		"commit.go", "case apierrors.IsConflict(err):\n\t\t\tif err := s.rereadOrWait(ctx, u); err != nil {\n\t\t\t\treturn err\n\t\t\t}", "case apierrors.IsConflict(err):", "TestGuard03",
 	},
 	"04 the object is read after an unanswered write": {
 		"commit.go", "if failure := s.reread(ctx, u); failure != nil {", "if failure := error(nil); failure != nil {", "TestGuard04",

@@ -21,6 +21,9 @@ import (
 var errNoPermission = apierrors.NewForbidden(schema.GroupResource{Group: "kopf.dev", Resource: "kopfexamples"}, "one",
 	errors.New(`the user "operator" cannot patch resource "kopfexamples/status" in API group "kopf.dev" in the namespace "default"`))
 
+// errConflict is the answer of the API server if another client has written to the object first.
+var errConflict = apierrors.NewConflict(schema.GroupResource{Group: "kopf.dev", Resource: "kopfexamples"}, "one", errors.New("the object has been modified"))
+
 // clean is a deletion handler that fails twice.
 func clean(_ context.Context, c *kopf.Change) error {
 	if c.Retry() < 2 {
@@ -45,12 +48,15 @@ func TestDeletionIsNotHeldByWhatCannotBeStored(t *testing.T) {
 		options []kopftest.Option
 		// foreign is set if a finalizer of another controller keeps the object at the end.
 		foreign bool
+		// early is set if the operator can store nothing from the beginning.
+		early bool
 	}{
 		"a result of a creation, without permission": {
 			declare: func(r *kopf.Registry) { r.OnCreate(examples, withResult, kopf.ID("create")) },
 			block: func(h *kopftest.Harness) {
 				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples/status"}, 0, errNoPermission)
 			},
+			early: true,
 		},
 		"a result of a timer, without permission": {
 			declare: func(r *kopf.Registry) {
@@ -62,11 +68,27 @@ func TestDeletionIsNotHeldByWhatCannotBeStored(t *testing.T) {
 			block: func(h *kopftest.Harness) {
 				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples/status"}, 0, errNoPermission)
 			},
+			early: true,
 		},
 		"conditions, without permission": {
 			declare: func(r *kopf.Registry) { r.Conditions(examples) },
 			block: func(h *kopftest.Harness) {
 				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples/status"}, 0, errNoPermission)
+			},
+			early: true,
+		},
+		"a result after a conflict, because the object cannot be read": {
+			declare: func(r *kopf.Registry) { r.OnUpdate(examples, withResult, kopf.ID("update")) },
+			block: func(h *kopftest.Harness) {
+				failReads(h)
+				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples/status"}, 2, errConflict)
+				h.Patch(newExample(), `{"spec": {"size": 4}}`)
+			},
+		},
+		"records after a conflict, because the object cannot be read": {
+			block: func(h *kopftest.Harness) {
+				failReads(h)
+				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples"}, 2, errConflict)
 			},
 		},
 		"records, because others fill the annotations": {block: fillAnnotations},
@@ -99,7 +121,7 @@ func TestDeletionIsNotHeldByWhatCannotBeStored(t *testing.T) {
 				if test.foreign {
 					one.SetFinalizers([]string{"example.com/other"})
 				}
-				if strings.Contains(name, "permission") {
+				if test.early {
 					test.block(h)
 					h.Create(one)
 				} else {
@@ -155,6 +177,12 @@ func TestAnEndThatCouldNotBeStoredIsStoredLater(t *testing.T) {
 func fillAnnotations(h *kopftest.Harness) {
 	h.Patch(newExample(), `{"metadata": {"annotations": {"example.com/large": "`+strings.Repeat("x", 261_500)+`"}}}`)
 	h.Advance(time.Minute)
+}
+
+// failReads lets the role allow to list and watch the objects, but not to get one.
+func failReads(h *kopftest.Harness) {
+	h.Fail(kopftest.Requests{Verb: "get", Resource: "kopfexamples"}, 0, apierrors.NewForbidden(schema.GroupResource{Group: "kopf.dev", Resource: "kopfexamples"}, "one",
+		errors.New(`the user "operator" cannot get resource "kopfexamples" in API group "kopf.dev" in the namespace "default"`)))
 }
 
 // failingStorage stores no records of deletions.

@@ -123,7 +123,7 @@ func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 				return err
 			}
 		case apierrors.IsConflict(err):
-			if err := s.reread(ctx, u); err != nil {
+			if err := s.rereadOrWait(ctx, u); err != nil {
 				return err
 			}
 		default:

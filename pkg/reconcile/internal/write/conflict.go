@@ -20,6 +20,16 @@ func (s *Session) reread(ctx context.Context, u *Update) error {
 	return s.rebase(ctx, u, body)
 }
 
+// rereadOrWait is reread after a conflict: nothing was written. So without the permission to read the
+// object, the next pass uses what the watch shows by then.
+func (s *Session) rereadOrWait(ctx context.Context, u *Update) error {
+	err := s.reread(ctx, u)
+	if isForbidden(err) {
+		s.state.uncertain = false
+	}
+	return err
+}
+
 // errReleased ends an update of an object that is being deleted without our finalizer: the
 // operator has nothing to do with it anymore.
 var errReleased = errors.New("the object was released for deletion")
