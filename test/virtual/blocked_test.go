@@ -3,10 +3,13 @@ package virtual
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,6 +44,8 @@ func withResult(_ context.Context, c *kopf.Change) error {
 // What cannot be stored does not hold a deletion: the deletion handlers are called, with retries, and
 // the object is released.
 func TestDeletionIsNotHeldByWhatCannotBeStored(t *testing.T) {
+	forbidding, denying := &policy{code: http.StatusForbidden}, &policy{code: http.StatusUnprocessableEntity}
+	early, late := &policy{code: http.StatusForbidden}, &policy{code: http.StatusUnprocessableEntity}
 	tests := map[string]struct {
 		declare func(r *kopf.Registry)
 		// block prevents the operator from storing something.
@@ -93,6 +98,22 @@ func TestDeletionIsNotHeldByWhatCannotBeStored(t *testing.T) {
 		},
 		"records, because others fill the annotations": {block: fillAnnotations},
 		"records, while another finalizer stays":       {block: fillAnnotations, foreign: true},
+		"records, because a policy forbids them (403)": {declare: forbidding.declare, block: forbidding.begin},
+		"records, because a policy forbids them (422)": {declare: denying.declare, block: denying.begin, foreign: true},
+		"the end, because a policy begins meanwhile": {
+			declare: late.declare,
+			block: func(h *kopftest.Harness) {
+				time.AfterFunc(10*time.Minute+30*time.Second, func() { late.begin(h) }) // after the first attempt of the deletion handler
+			},
+			foreign: true,
+		},
+		"any annotation, because a policy forbids it": {
+			declare: func(r *kopf.Registry) {
+				early.declare(r)
+				r.OnCreate(examples, withResult, kopf.ID("create"))
+			},
+			block: early.begin, early: true,
+		},
 		"records, because the storage fails": {
 			options: []kopftest.Option{kopftest.Settings(func(s *kopf.Settings) {
 				s.Persistence.Progress = failingStorage{storage.AnnotationsProgress{}}
@@ -178,6 +199,23 @@ func fillAnnotations(h *kopftest.Harness) {
 	h.Patch(newExample(), `{"metadata": {"annotations": {"example.com/large": "`+strings.Repeat("x", 261_500)+`"}}}`)
 	h.Advance(time.Minute)
 }
+
+// policy forbids changes of annotations when it has begun.
+type policy struct {
+	code  int
+	begun atomic.Bool
+}
+
+func (p *policy) declare(r *kopf.Registry) {
+	r.OnValidate(examples, func(_ context.Context, a *kopf.Admission) error {
+		if p.begun.Load() && len(a.Diff()) > 0 {
+			return kopf.Reject("annotations must not be changed", p.code)
+		}
+		return nil
+	}, kopf.ID("policy"), kopf.Field("metadata.annotations"), kopf.Operations(admissionv1.Update))
+}
+
+func (p *policy) begin(*kopftest.Harness) { p.begun.Store(true) }
 
 // failReads lets the role allow to list and watch the objects, but not to get one.
 func failReads(h *kopftest.Harness) {
