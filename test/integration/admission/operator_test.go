@@ -49,6 +49,12 @@ func start(t *testing.T, registry *kopf.Registry, adjust ...func(*rest.Config)) 
 // newManager returns a manager, and the certificate of its webhook server.
 func newManager(t *testing.T, adjust ...func(*rest.Config)) (manager.Manager, envtest.WebhookInstallOptions) {
 	t.Helper()
+	return newManagerWith(t, ctrl.Options{}, adjust...)
+}
+
+// newManagerWith is newManager with other options.
+func newManagerWith(t *testing.T, options ctrl.Options, adjust ...func(*rest.Config)) (manager.Manager, envtest.WebhookInstallOptions) {
+	t.Helper()
 	serving := envtest.WebhookInstallOptions{}
 	if err := serving.PrepWithoutInstalling(); err != nil {
 		t.Fatal(err)
@@ -58,17 +64,16 @@ func newManager(t *testing.T, adjust ...func(*rest.Config)) (manager.Manager, en
 	for _, change := range adjust {
 		change(config)
 	}
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: crconfig.Controller{SkipNameValidation: new(true)},
-		Logger: operators.Logger(),
-		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
-			options.Cache = nil // the client of the handlers does not read from a cache
-			return client.New(config, options)
-		},
-		WebhookServer: crwebhook.NewServer(crwebhook.Options{
-			Host: serving.LocalServingHost, Port: serving.LocalServingPort, CertDir: serving.LocalServingCertDir,
-		}),
+	options.Metrics, options.Controller = metricsserver.Options{BindAddress: "0"}, crconfig.Controller{SkipNameValidation: new(true)}
+	options.Logger = operators.Logger()
+	options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
+		options.Cache = nil // the client of the handlers does not read from a cache
+		return client.New(config, options)
+	}
+	options.WebhookServer = crwebhook.NewServer(crwebhook.Options{
+		Host: serving.LocalServingHost, Port: serving.LocalServingPort, CertDir: serving.LocalServingCertDir,
 	})
+	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		t.Fatal(err)
 	}
