@@ -111,7 +111,7 @@ func (r *run) applyAgain(ctx context.Context, c refused, live *fact, why action)
 	case err != nil:
 		return nil, err
 	}
-	r.reportApplied(c.Key, u, live, why)
+	r.reportApplied(c.applied, u, live, why)
 	return r.answered(u), nil
 }
 

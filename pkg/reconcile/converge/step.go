@@ -122,10 +122,14 @@ func (r *run) create(ctx context.Context, a applied) (*fact, error) {
 		}
 		return nil, err
 	}
-	r.Log.Info("The child is created.", "child", a.Key.String())
-	if r.decisions.isLost(a.Key) && r.noteRestoration(r.state, a.Key) {
-		r.reportFight(a.Key, "it was deleted")
+	message := "The child is created."
+	if r.decisions.isLost(a.Key) {
+		message = "The child was deleted by another client, and is created again."
+		if r.noteRestoration(r.state, a.Key) {
+			r.reportFight(a.Key, "it was deleted")
+		}
 	}
+	r.Log.Info(message, "child", a.Key.String())
 	r.count(metrics.Created)
 	return r.answered(u), nil
 }
@@ -140,7 +144,7 @@ func (r *run) apply(ctx context.Context, a applied, live *fact, why action) (*fa
 	u, err := r.api.Apply(ctx, a.resource, content)
 	switch {
 	case err == nil:
-		r.reportApplied(a.Key, u, live, why)
+		r.reportApplied(a, u, live, why)
 		return r.answered(u), nil
 	case isReplaced(err):
 		return nil, nil
@@ -156,17 +160,35 @@ func (r *run) apply(ctx context.Context, a applied, live *fact, why action) (*fa
 }
 
 // reportApplied reports a change of a child, if there was one.
-func (r *run) reportApplied(key Key, u *unstructured.Unstructured, live *fact, why action) {
+func (r *run) reportApplied(a applied, u *unstructured.Unstructured, live *fact, why action) {
 	switch {
 	case u.GetResourceVersion() == live.version:
 	case why == accept: // which is reported in detail
 	case why == restore:
-		r.Log.Info("The child was changed by another client, and is restored.", "child", key.String())
+		r.Log.Info("The child was changed by another client, and is restored.", "child", a.Key.String(), "fields", nameLost(live, a.content))
 		r.count(metrics.Restored)
 	default:
-		r.Log.Info("The child is changed.", "child", key.String())
+		r.Log.Info("The child is changed.", "child", a.Key.String())
 		r.count(metrics.Changed)
 	}
+}
+
+// mostNamed limits the fields in a line of the log.
+const mostNamed = 10
+
+// nameLost returns the wanted fields that the operator does not own anymore, as far as the watch has shown them.
+func nameLost(live *fact, content map[string]any) (names []string) {
+	d := live.detail()
+	if d.fields == nil {
+		return nil
+	}
+	for _, p := range d.lost(content) {
+		if len(names) == mostNamed {
+			return append(names, "and others")
+		}
+		names = append(names, p.String())
+	}
+	return names
 }
 
 // answered remembers the answer to a write.
