@@ -50,16 +50,23 @@ type Watches struct {
 
 	mu      sync.Mutex
 	streams map[scope]*Stream
+	ended   bool // no stream begins anymore
 }
 
 // New returns watches that are not started yet.
 func New(config Config) *Watches { return &Watches{Config: config, streams: map[scope]*Stream{}} }
 
 // Start lets the watches work until the context is done, with a client that has no cache. The
-// function waits for their end.
+// function waits for their end. Handlers can ask for others until the end of their grace period, which do
+// not begin.
 func (w *Watches) Start(ctx context.Context, cluster dynamic.Interface) (wait func()) {
 	w.lifetime, w.cluster = ctx, cluster
-	return w.running.Wait
+	return func() {
+		w.mu.Lock()
+		w.ended = true
+		w.mu.Unlock()
+		w.running.Wait()
+	}
 }
 
 // scope identifies a watch of children: of a kind, in a namespace or in all.
@@ -114,7 +121,9 @@ func (w *Watches) stream(r selector.Resource, namespace string) *Stream {
 func (w *Watches) startStream(key scope, r selector.Resource) {
 	s := newStream(w, key, r, w.streams[key])
 	w.streams[key] = s
-	w.running.Go(func() { s.run(w.lifetime) })
+	if !w.ended {
+		w.running.Go(func() { s.run(w.lifetime) })
+	}
 }
 
 // endStream forgets a stream, and all children that it has shown.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kinds"
 )
@@ -29,9 +31,30 @@ func TestKindOfAGroupThatCannotBeDiscoveredIsNotGone(t *testing.T) {
 	}
 }
 
+// A handler can ask for a watch in its grace period, when those that it has are over.
+func TestNoWatchBeginsAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := New(Config{Resources: &kinds.Served{Source: sourceOf(discovery.Snapshot{Resources: []selector.Resource{
+			{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true, Preferred: true, Verbs: []string{"list", "watch"}},
+		}})}})
+		wait := w.Start(ctx, nil) // a watch that begins panics without a client
+		cancel()
+		wait()
+		streams, err := w.Watch(t.Context(), "ns", convergence.Places{{GroupKind: schema.GroupKind{Kind: "ConfigMap"}}: {}})
+		if err != nil || len(streams) != 1 {
+			t.Errorf("got %v and %v", streams, err)
+		}
+		synctest.Wait()
+	})
+}
+
+func sourceOf(present discovery.Snapshot) discovery.Source {
+	return discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) { return present, nil })
+}
+
 // watchedOf asks for a watch of a kind in a cluster.
 func watchedOf(present discovery.Snapshot, kind schema.GroupKind) ([]*Stream, error) {
-	source := discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) { return present, nil })
-	w := New(Config{Resources: &kinds.Served{Source: source}})
+	w := New(Config{Resources: &kinds.Served{Source: sourceOf(present)}})
 	return w.Watch(context.Background(), "ns", convergence.Places{{GroupKind: kind}: {}})
 }
