@@ -41,7 +41,9 @@ func (l *resourceLists) of(ctx context.Context, groupVersion string) ([]metav1.A
 	if known, ok := l.known[groupVersion]; ok && time.Since(known.at) < listValidity {
 		return known.resources, nil
 	}
-	list, err := l.fetch(ctx, groupVersion)
+	limited, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	list, err := l.fetch(limited, groupVersion)
 	found := resourceList{at: time.Now()}
 	switch {
 	case err == nil:

@@ -52,16 +52,29 @@ func TestResourcesAreListedOnceForAllNamespaces(t *testing.T) {
 // A namespace that leaves, and an operator that stops, do not wait for the request of another one.
 func TestAWaitForTheListOfAnotherNamespaceEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lists := newResourceLists(func(ctx context.Context, _ string) (*metav1.APIResourceList, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		})
+		lists := newResourceLists(unanswered)
 		go func() { _, _ = lists.of(t.Context(), "zalando.org/v1") }()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
 		if _, err := lists.of(ctx, "zalando.org/v1"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+			t.Errorf("it waited for %s, and got %v", time.Since(began), err)
+		}
+	})
+}
+
+// unanswered is a request that the API server does not answer.
+func unanswered(ctx context.Context, _ string) (*metav1.APIResourceList, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// All namespaces wait for the same request.
+func TestAnUnansweredRequestForAListEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lists, began := newResourceLists(unanswered), time.Now()
+		if _, err := lists.of(t.Context(), "zalando.org/v1"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != requestTimeout {
 			t.Errorf("it waited for %s, and got %v", time.Since(began), err)
 		}
 	})

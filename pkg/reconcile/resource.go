@@ -153,14 +153,14 @@ func (r *resource) definitionName() string { return r.Plural + "." + r.Group }
 // It asks for the permission first, because the operator works without it, and a refused request
 // raises an alert.
 func (r *resource) definition(ctx context.Context, e *Engine) (definition map[string]any, permitted bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, e.Settings.Networking.RequestTimeout)
-	defer cancel()
 	of := discovery.CustomResourceDefinitions
 	access, err := discovery.NewAccess(e.REST, e.HTTP, of)
 	if err != nil {
 		return nil, false, err
 	}
-	if permitted, err := access.Permits(ctx, "get", r.definitionName()); err == nil && !permitted {
+	asking, cancel := context.WithTimeout(ctx, e.Settings.Networking.RequestTimeout)
+	defer cancel()
+	if permitted, err := access.Permits(asking, "get", r.definitionName()); err == nil && !permitted {
 		return nil, false, nil
 	}
 	api, err := kube.New(e.REST, e.HTTP, selector.Resource{Group: of.Group, Version: of.Version, Plural: of.Resource, Kind: "CustomResourceDefinition"}, e.Settings)

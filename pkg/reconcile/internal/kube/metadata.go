@@ -23,6 +23,8 @@ type Version struct {
 func (c *Client) ListVersions(ctx context.Context, namespace string) (map[types.NamespacedName]Version, error) {
 	versions := map[types.NamespacedName]Version{}
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		ctx, cancel := context.WithTimeout(ctx, c.networking.RequestTimeout)
+		defer cancel()
 		return c.metadata.Namespace(namespace).List(ctx, options)
 	}
 	err := pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {

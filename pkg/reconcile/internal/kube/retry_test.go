@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -168,6 +169,33 @@ func TestOnlyWritesOutlastTheirContext(t *testing.T) {
 				hanging := &replies{all: []reply{{}}}
 				err := test.request(ctx, newClient(t, hanging, settings.Settings{}))
 				if took := time.Since(hanging.from); err == nil || took != test.want {
+					t.Errorf("got %v after %v", err, took)
+				}
+			})
+		})
+	}
+}
+
+// No request waits for ever for an API server that does not answer.
+func TestEveryRequestHasADeadline(t *testing.T) {
+	tests := map[string]func(ctx context.Context, c *Client) error{
+		"a read":    func(ctx context.Context, c *Client) error { _, err := c.Get(ctx, one); return err },
+		"a dry run": func(ctx context.Context, c *Client) error { return c.DryRun(ctx, one, "", []byte(`{}`)) },
+		"a write":   func(ctx context.Context, c *Client) error { _, err := c.Patch(ctx, one, "", []byte(`{}`)); return err },
+		"a page of a list": func(ctx context.Context, c *Client) error {
+			_, err := c.listPage(ctx, "ns", metav1.ListOptions{})
+			return err
+		},
+		"a list of versions":   func(ctx context.Context, c *Client) error { _, err := c.ListVersions(ctx, "ns"); return err },
+		"a question for a uid": func(ctx context.Context, c *Client) error { _, _, err := c.Find(ctx, one); return err },
+		"the managed fields":   func(ctx context.Context, c *Client) error { _, err := c.ManagedFields(ctx, one); return err },
+	}
+	for name, request := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hanging := &replies{all: []reply{{}}}
+				err := request(t.Context(), newClient(t, hanging, settings.Settings{}))
+				if took := time.Since(hanging.from); err == nil || took != settings.DefaultRequestTimeout {
 					t.Errorf("got %v after %v", err, took)
 				}
 			})
