@@ -10,6 +10,9 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // The operator stops, and waits for a daemon. A handler of children that is due is not called anymore: the object waits,
@@ -44,4 +47,42 @@ func TestAHandlerOfChildrenThatIsDueDoesNotKeepAStoppingOperatorBusy(t *testing.
 			t.Errorf("it took %s and %d passes to stop", took, looks)
 		}
 	})
+}
+
+// silentStorage does not answer while it is silent.
+type silentStorage struct {
+	storage.DiffBase
+	isSilent *bool
+}
+
+func (s silentStorage) Fetch(ctx context.Context, body *object.Body) (object.Essence, error) {
+	if *s.isSilent {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	return s.DiffBase.Fetch(ctx, body)
+}
+
+// An operator that begins to work reads what is stored about all objects, to know how far a rollout is.
+func TestShutdownDoesNotWaitForAStorageThatDoesNotAnswer(t *testing.T) {
+	isSilent := false
+	withOperator(t, func(r *kopf.Registry) {
+		r.OnCreate(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("create"), kopf.Revision("1"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		h.Create(newExample())
+		h.Advance(time.Minute)
+		h.Stop()
+		isSilent = true
+		h.Start()
+		h.Advance(time.Minute)
+		began := time.Now()
+		h.Stop()
+		if took := time.Since(began); took >= settings.DefaultGracePeriod {
+			t.Errorf("it took %s to stop", took)
+		}
+		isSilent = false
+		h.Start()
+	}, kopftest.Settings(func(s *kopf.Settings) {
+		s.Persistence.DiffBase = silentStorage{storage.AnnotationsDiffBase{}, &isSilent}
+	}))
 }

@@ -23,7 +23,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{"config/crd/kopf.dev", testenv.ExampleCRDs}})
+	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{"config/crd/kopf.dev", testenv.ExampleCRDs, "test/integration/conditions/testdata"}})
 }
 
 // notes are what has happened, in order.
