@@ -59,6 +59,7 @@ func (c consumer) SetUp(ctx context.Context, found discovery.SelectedResource) (
 	r.unserved = e.Handlers.Where(func(d *handler.Declaration) bool {
 		return d.HoldsDeletion() && slices.Contains(r.Unserved(), d.Selector)
 	})
+	r.runsCode = r.runsCode || slices.ContainsFunc(r.unserved, (*handler.Declaration).RunsCode)
 	if err := r.checkConditions(ctx, e); err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -37,6 +38,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/events/handlerlog"
 	"github.com/kopf-go/kopf/pkg/internal/reportonce"
+	"github.com/kopf-go/kopf/pkg/lifecycles"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
@@ -121,6 +123,8 @@ type Engine struct {
 	permits   *capacity.Permits
 	slots     *capacity.Slots
 	fewCalls  int // so many running calls keep their essences
+	// runsCode is set if code of users stores the state of objects, or chooses the handlers of a pass.
+	runsCode bool
 	// converger makes the children of objects what handlers want. It is nil if there are no
 	// such handlers.
 	converger *converge.Converger
@@ -174,6 +178,7 @@ func New(config Config) *Engine {
 		backlog:     queue.NewBacklog(s.Queueing.EventBacklog),
 		records:     record.Keeper{Storages: s.Persistence},
 		fewCalls:    fewCalls,
+		runsCode:    runsCode(s),
 		eventLogger: config.eventLogger(),
 		undeclared:  undeclared.Handlers{Logger: config.Logger},
 		children:    children.NewIndex(),
@@ -296,4 +301,20 @@ func (e *Engine) callContext(ctx context.Context, r *resource, key object.Key, b
 	call := CallContext{Body: body, Resource: r.Resource.Resource}
 	call.Logger = e.eventLogger.Logger(e.loggerOf(key, body), body, "handler", handler.ReportedID(d))
 	return e.Context(ctx, call), call.Logger
+}
+
+// runsCode reports whether code of users stores the state of objects, or chooses the handlers of a pass.
+func runsCode(s settings.Settings) bool {
+	isDefault := reflect.ValueOf(s.Execution.Lifecycle).Pointer() == reflect.ValueOf(lifecycles.AllAtOnce).Pointer()
+	return !isDefault || !isBuiltIn(s.Persistence.DiffBase) || !isBuiltIn(s.Persistence.Progress)
+}
+
+// isBuiltIn reports whether a storage has no code of users.
+func isBuiltIn(of any) bool {
+	switch of.(type) {
+	case storage.AnnotationsDiffBase, storage.StatusDiffBase, storage.AnnotationsProgress, storage.StatusProgress, storage.SmartProgress:
+		return true
+	default:
+		return false
+	}
 }

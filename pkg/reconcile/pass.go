@@ -97,10 +97,15 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 // storages of users may never return, and a pause waits for the workers.
 const workerPatience = time.Second
 
-// beginPass makes the part of a pass that calls no handlers, and detaches the rest.
+// beginPass makes the part of a pass that calls no handlers, and detaches the rest. If code of users can run in it, it
+// has its own goroutine, since that code may not return; others need none, which takes less time.
 func (w *workers) beginPass(p *pass) ctrl.Result {
 	if !w.engine.permits.Begin(p.key.Resource, w.stopping) {
 		return ctrl.Result{}
+	}
+	if !p.runsCode() {
+		p.due, p.wake, p.err = p.begin(w.writes)
+		return w.endBeginning(p)
 	}
 	began := handler.Start(func() error {
 		p.due, p.wake, p.err = p.begin(w.writes)
@@ -118,6 +123,17 @@ func (w *workers) beginPass(p *pass) ctrl.Result {
 		})
 		return ctrl.Result{}
 	}
+	return w.endBeginning(p)
+}
+
+// runsCode reports whether code of users can run in the part of a pass that calls no handlers: what decides about handlers,
+// stores the state, delays daemons and timers, or is an edit that has not been written.
+func (p *pass) runsCode() bool {
+	return p.engine.runsCode || p.resource.runsCode || len(p.resource.background) > 0 || p.object.writes.HasPending() || p.object.writes.HasEdits()
+}
+
+// endBeginning detaches a pass with due handlers, and ends any other.
+func (w *workers) endBeginning(p *pass) ctrl.Result {
 	if p.due != nil {
 		w.detach(p, func() *execution.Call { return p.next(nil) })
 		return ctrl.Result{}

@@ -57,6 +57,8 @@ type resource struct {
 	fields []object.Path
 	// unserved contains the deletion handlers of other versions, which are not called.
 	unserved registry.Handlers
+	// runsCode is set if code of users decides about the handlers.
+	runsCode bool
 	// leaving contains the daemons of objects that are no longer watched.
 	leaving groups
 }
@@ -72,6 +74,7 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 	r.triggered = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsTriggered() })
 	r.reportedIDs = reportedIDs(r.triggered)
 	r.drifting = handlers.OfKind(handler.OnDrift)
+	r.runsCode = slices.ContainsFunc(handlers, (*handler.Declaration).RunsCode)
 	r.idling = slices.ContainsFunc(r.background, func(d *handler.Declaration) bool { return d.Idle > 0 })
 	for _, d := range handlers.Where(func(d *handler.Declaration) bool { return d.Kind.ExtendsEssence() }) {
 		if d.Field != nil && !slices.ContainsFunc(r.fields, func(p object.Path) bool { return slices.Equal(p, d.Field) }) {

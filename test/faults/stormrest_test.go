@@ -11,7 +11,11 @@ import (
 // rest checks that nothing is written when all objects are listed again, because they need no
 // more work.
 func (s *storm) rest() {
-	for until := time.Now().Add(stuck); (s.hasRivals() || s.quiet() < 3*lull) && time.Now().Before(until); {
+	quiet := 3 * lull
+	if s.isVirtual {
+		quiet = 5 * time.Second // a watch that begins again waits for some seconds, and can show what happened before
+	}
+	for until := time.Now().Add(stuck); (s.hasRivals() || s.quiet() < quiet) && time.Now().Before(until); {
 		<-time.After(10 * time.Millisecond) // what an operator writes last is answered, and one that has met an error waits before it goes on
 	}
 	before := s.written()

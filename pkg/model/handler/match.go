@@ -30,6 +30,13 @@ type Cause struct {
 	Review *Review
 }
 
+// RunsCode reports whether code of users runs to decide whether the handler is called: predicates, functions in filters,
+// or the decoding of a Go type.
+func (d *Declaration) RunsCode() bool {
+	filters := slices.Concat(slices.Collect(maps.Values(d.Labels)), slices.Collect(maps.Values(d.Annotations)), []Matcher{d.Value, d.ValueBefore, d.ValueAfter})
+	return len(d.Predicates)+len(d.decoding)+len(d.types) > 0 || slices.ContainsFunc(filters, Matcher.runsCode)
+}
+
 // InScope reports whether the handler applies to the object now, or may apply to it
 // later: it checks all filters except the reason and the change. An object that is in
 // the scope of no handler is left alone.

@@ -99,6 +99,9 @@ func (m Matcher) Constant() (value any, ok bool) {
 	return m.want, m.want != nil && !isPresence
 }
 
+// runsCode reports whether the filter is, or may have, a function of users.
+func (m Matcher) runsCode() bool { return m.matches != nil && m.want == nil }
+
 // Condition is a type that All, Any, None, and Not can combine: predicates or matchers.
 // They are checked in order until the result is certain.
 //
