@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -96,7 +95,7 @@ func (s *Source) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		}
 		return started, err
 	}
-	if reason := s.interruption(ctx, options.ResourceVersion); reason != nil {
+	if reason := s.interruption(); reason != nil {
 		if s.failed == nil && s.Interrupted != nil && ctx.Err() == nil {
 			s.Interrupted(reason)
 		}
@@ -155,42 +154,19 @@ func IsList(options metav1.ListOptions) bool {
 }
 
 // interruption returns why the reflector cannot continue from the last version, or nil.
-func (s *Source) interruption(ctx context.Context, last string) error {
+func (s *Source) interruption() error {
 	limited, _ := s.last.(*limitedWatch)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
-	case s.isInterrupted():
+	case s.interrupted:
 		return errOutdated
 	case s.failed != nil:
 		return s.failed
 	case limited != nil && limited.expired.Load():
 		return errSilent
 	case s.last != nil && time.Now().Before(s.ends):
-		return s.compare(ctx, last)
-	default:
-		return nil
-	}
-}
-
-func (s *Source) isInterrupted() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.interrupted
-}
-
-// compare returns why the reflector cannot continue from the last version, although a watch has ended early: API
-// servers end the watches of clients that are too slow for their events, and a list of all objects would make
-// these even slower. So only the present version is asked for.
-func (s *Source) compare(ctx context.Context, last string) error {
-	list, err := s.ListFunc(ctx, metav1.ListOptions{Limit: 1})
-	if err != nil {
 		return errEarly
-	}
-	present, err := apimeta.ListAccessor(list)
-	switch {
-	case err != nil:
-		return errEarly
-	case IsOlder(present.GetResourceVersion(), last):
-		return errOutdated
 	default:
 		return nil
 	}

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -20,24 +19,16 @@ type source struct {
 	*Source
 	t           *testing.T
 	answer      error
-	present     string // the version of the cluster
-	unlisted    error  // the answer to a list
 	current     *watch.FakeWatcher
 	requested   []metav1.ListOptions
 	interrupted []error
 }
 
 func newSource(t *testing.T) *source {
-	s := &source{t: t, present: "7"}
+	s := &source{t: t}
 	s.Source = &Source{
 		Timeout:     5 * time.Minute,
 		Interrupted: func(reason error) { s.interrupted = append(s.interrupted, reason) },
-		ListFunc: func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			if options.Limit != 1 {
-				t.Errorf("all objects are listed: %+v", options)
-			}
-			return &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: s.present}}, s.unlisted
-		},
 		WatchFunc: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			return Limit(ctx, 3*time.Minute, func(context.Context) (watch.Interface, error) {
 				s.requested = append(s.requested, options)
@@ -83,14 +74,6 @@ func TestWatchContinuesOnlyAfterItsOrdinaryEnd(t *testing.T) {
 		"the server ends it early": {func(s *source) {
 			time.Sleep(2 * time.Minute)
 			s.current.Stop()
-		}, false, nil},
-		"the server ends it early, and another one answers": {func(s *source) {
-			s.current.Stop()
-			s.present = "6"
-		}, true, errOutdated},
-		"the server ends it early, and does not answer": {func(s *source) {
-			s.current.Stop()
-			s.unlisted = refused
 		}, true, errEarly},
 		"it is silent":                        {func(*source) { time.Sleep(time.Hour) }, true, errSilent},
 		"another history was seen":            {func(s *source) { s.Interrupt() }, true, errOutdated},
