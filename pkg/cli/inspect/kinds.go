@@ -104,6 +104,9 @@ func (s ensured) of(group []reconcile.InspectedHandler) Handler {
 		return said
 	default:
 		said.State, said.Message, said.Todo = changing(s).ofChange(*called)
+		if (said.State == string(verdict.Succeeded) || said.State == string(verdict.Failed)) && !s.Suspension.Active && !s.isDeleted() {
+			said.Message += "; it is called again when an operator starts, and when another client changes a child"
+		}
 		return said
 	}
 	if said.State, said.Message = s.ofIdle(len(first.Watched) > 0); said.State == "done" && slices.ContainsFunc(group, outcomes(s).hasFailedBefore) {

@@ -18,11 +18,16 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// outrun lets the cluster of the tests have higher versions than another one.
+// outrun lets the cluster of the tests have higher versions than another one, also after the next changes of that.
 func outrun(t *testing.T, other *testenv.Cluster) {
 	t.Helper()
+	const lead = 100
+	ahead := 0
 	for range 1000 {
 		if order, err := resourceversion.CompareResourceVersion(latest(t, other), latest(t, cluster)); err == nil && order < 0 {
+			ahead++
+		}
+		if ahead == lead {
 			return
 		}
 		cluster.Namespace(t)
