@@ -16,16 +16,19 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopftest"
 )
 
+// oneOrTwo returns one child if the size of the object is 0, and two otherwise.
+func oneOrTwo(_ context.Context, c *kopf.Change) ([]client.Object, error) {
+	all := []client.Object{themeNamed("one"), themeNamed("two")}
+	if size, _ := c.Spec().Int64("size"); size == 0 {
+		all = all[:1]
+	}
+	return all, nil
+}
+
 // After a restart, the operator does not know which children exist until it has listed them.
 func TestNothingIsDeletedWithoutACompleteList(t *testing.T) {
 	withOperator(t, func(r *kopf.Registry) {
-		r.Ensure(examples, func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
-			all := []client.Object{themeNamed("one"), themeNamed("two")}
-			if size, _ := c.Spec().Int64("size"); size == 0 {
-				all = all[:1]
-			}
-			return all, nil
-		}, kopf.ID("children"), kopf.Backoff(time.Minute))
+		r.Ensure(examples, oneOrTwo, kopf.ID("children"), kopf.Backoff(time.Minute))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		one := newExample()
 		h.Create(one)
@@ -57,13 +60,7 @@ func TestNothingIsDeletedWithoutACompleteList(t *testing.T) {
 // operator has deleted it.
 func TestAChildThatIsCreatedAfterItsDeletionIsDeleted(t *testing.T) {
 	withOperator(t, func(r *kopf.Registry) {
-		r.Ensure(examples, func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
-			all := []client.Object{themeNamed("one"), themeNamed("two")}
-			if size, _ := c.Spec().Int64("size"); size == 0 {
-				all = all[:1]
-			}
-			return all, nil
-		}, kopf.ID("children"))
+		r.Ensure(examples, oneOrTwo, kopf.ID("children"))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		one := newExample()
 		h.Create(one)
