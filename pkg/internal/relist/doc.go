@@ -1,8 +1,9 @@
 // Package relist decides when a reflector must list its objects again.
 //
 // A watch that ends after the time that the operator has asked for continues from its last
-// version. After any other end, another API server may answer, or the same one with the data of a
-// backup. The versions can then be lower than the last one, and a watch would show nothing until
+// version. So does one that the API server ends early, if the API server still knows the last object that the watch
+// has shown in that version. After any other end, another API server may answer, or the same one with the data of
+// a backup. The versions can then be lower than the last one, and a watch would show nothing until
 // they have overtaken it. So the objects are listed:
 //
 //	Run → reflector → Source.list, Source.watch → a store, with History

@@ -3,6 +3,7 @@ package relist
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +39,9 @@ type limitedWatch struct {
 	events  chan watch.Event
 	cancel  context.CancelCauseFunc // ends it, and its request
 	expired atomic.Bool
+
+	mu    sync.Mutex
+	shown proof // by its last event
 }
 
 var _ watch.Interface = (*limitedWatch)(nil)
@@ -47,6 +51,19 @@ func (l *limitedWatch) Stop() { l.cancel(nil) }
 
 // ResultChan returns the events.
 func (l *limitedWatch) ResultChan() <-chan watch.Event { return l.events }
+
+// lastShown returns what the last event proves.
+func (l *limitedWatch) lastShown() proof {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shown
+}
+
+func (l *limitedWatch) note(event watch.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shown.add(event)
+}
 
 func (l *limitedWatch) forward(ctx context.Context, from watch.Interface, limit time.Duration) {
 	defer close(l.events)
@@ -67,6 +84,7 @@ func (l *limitedWatch) forward(ctx context.Context, from watch.Interface, limit 
 			}
 			select {
 			case l.events <- event:
+				l.note(event)
 			case <-ctx.Done():
 				return
 			}

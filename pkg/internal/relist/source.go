@@ -30,8 +30,9 @@ type Source struct {
 	Interrupted func(reason error)
 
 	// last is the last watch, which ends in the ordinary way after a time. Nil: a list followed.
-	last watch.Interface
-	ends time.Time
+	last  watch.Interface
+	ends  time.Time
+	shown proof // by the watches before the last one, since the last list
 	// failed is why no watch has begun since the last one, and unlisted is why a list by a watch has
 	// not.
 	failed, unlisted error
@@ -79,7 +80,7 @@ func (s *Source) list(ctx context.Context, options metav1.ListOptions) (runtime.
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	list, err := s.ListFunc(ctx, options)
 	if err == nil {
-		s.last, s.failed = nil, nil
+		s.last, s.failed, s.shown = nil, nil, proof{}
 	}
 	return list, err
 }
@@ -87,7 +88,7 @@ func (s *Source) list(ctx context.Context, options metav1.ListOptions) (runtime.
 // watch begins a watch. It returns an error 410 if the reflector must list the objects first.
 func (s *Source) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if IsList(options) {
-		options.ResourceVersion = "" // consistent
+		options.ResourceVersion, s.shown = "", proof{} // consistent
 		started, err := s.begin(ctx, options)
 		if s.unlisted = nil; err != nil && !isUnsupported(err) {
 			// The reflector would repeat some requests itself, even when it must stop.
@@ -95,7 +96,15 @@ func (s *Source) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		}
 		return started, err
 	}
-	if reason := s.interruption(); reason != nil {
+	reason := s.interruption()
+	if errors.Is(reason, errEarly) {
+		// API servers end the watches of clients that are too slow for their events. A list of all objects would
+		// make these even slower.
+		if s.shown = s.lastShown(); s.shown.holds(ctx, s.ListFunc) {
+			reason, options.ResourceVersion = nil, s.shown.version
+		}
+	}
+	if reason != nil {
 		if s.failed == nil && s.Interrupted != nil && ctx.Err() == nil {
 			s.Interrupted(reason)
 		}
@@ -170,6 +179,16 @@ func (s *Source) interruption() error {
 	default:
 		return nil
 	}
+}
+
+// lastShown returns what the watches since the last list have shown.
+func (s *Source) lastShown() proof {
+	if limited, ok := s.last.(*limitedWatch); ok {
+		if shown := limited.lastShown(); shown != (proof{}) {
+			return shown
+		}
+	}
+	return s.shown
 }
 
 func listAgain(reason error) error {

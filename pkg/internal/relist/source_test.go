@@ -3,6 +3,7 @@ package relist
 import (
 	"context"
 	"errors"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -10,7 +11,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -19,6 +22,8 @@ type source struct {
 	*Source
 	t           *testing.T
 	answer      error
+	objects     []metav1.PartialObjectMetadata // of the API server, at version 9
+	unlisted    error                          // the answer to a list
 	current     *watch.FakeWatcher
 	requested   []metav1.ListOptions
 	interrupted []error
@@ -29,6 +34,13 @@ func newSource(t *testing.T) *source {
 	s.Source = &Source{
 		Timeout:     5 * time.Minute,
 		Interrupted: func(reason error) { s.interrupted = append(s.interrupted, reason) },
+		ListFunc: func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			if options.ResourceVersion != "9" || options.ResourceVersionMatch != metav1.ResourceVersionMatchExact ||
+				options.FieldSelector != "metadata.name=kex,metadata.namespace=default" {
+				t.Errorf("the objects are listed with %+v", options)
+			}
+			return &metav1.PartialObjectMetadataList{Items: s.objects}, s.unlisted
+		},
 		WatchFunc: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			return Limit(ctx, 3*time.Minute, func(context.Context) (watch.Interface, error) {
 				s.requested = append(s.requested, options)
@@ -40,6 +52,15 @@ func newSource(t *testing.T) *source {
 	return s
 }
 
+// read reads the watch, as a reflector.
+func (s *source) read() {
+	started := s.last
+	go func() {
+		for range started.ResultChan() {
+		}
+	}()
+}
+
 // list lists by a watch.
 func (s *source) list() {
 	s.t.Helper()
@@ -48,11 +69,15 @@ func (s *source) list() {
 	if err != nil || s.requested[len(s.requested)-1].ResourceVersion != "" {
 		s.t.Fatalf("got %v, %v, %+v", started, err, s.requested)
 	}
+	s.read()
 }
 
 // resume requests a watch that continues the last one.
 func (s *source) resume() error {
-	_, err := s.ListWatch().WatchWithContext(s.t.Context(), metav1.ListOptions{ResourceVersion: "7"})
+	_, err := s.ListWatch().WatchWithContext(s.t.Context(), metav1.ListOptions{ResourceVersion: "12"})
+	if err == nil {
+		s.read()
+	}
 	return err
 }
 
@@ -75,6 +100,44 @@ func TestWatchContinuesOnlyAfterItsOrdinaryEnd(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 			s.current.Stop()
 		}, true, errEarly},
+		"the server ends it early, and still knows what it has shown": {func(s *source) {
+			s.current.Modify(object("1", "8"))
+			s.current.Modify(object("1", "9"))
+			s.current.Delete(object("2", "10"))
+			s.endsEarly(object("1", "9"))
+		}, false, nil},
+		"the server ends it early again": {func(s *source) {
+			s.current.Modify(object("1", "9"))
+			s.endsEarly(object("1", "9"))
+			if err := s.resume(); err != nil {
+				s.t.Error(err)
+			}
+			s.current.Stop()
+		}, false, nil},
+		"the server ends it early, and has another object instead": {func(s *source) {
+			s.current.Modify(object("1", "9"))
+			s.endsEarly(object("2", "9"))
+		}, true, errEarly},
+		"the server ends it early, and has another version": {func(s *source) {
+			s.current.Modify(object("1", "9"))
+			s.endsEarly(object("1", "7"))
+		}, true, errEarly},
+		"the server ends it early, and has no such object": {func(s *source) {
+			s.current.Modify(object("1", "9"))
+			s.endsEarly()
+		}, true, errEarly},
+		"the server ends it early, and does not answer": {func(s *source) {
+			s.current.Modify(object("1", "9"))
+			s.unlisted = refused
+			s.endsEarly(object("1", "9"))
+		}, true, errEarly},
+		"the server ends it early, and has shown old objects only": {func(s *source) {
+			s.current.Add(object("1", "9"))
+			s.current.Action(watch.Bookmark, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				ResourceVersion: "12", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+			}})
+			s.endsEarly(object("1", "9"))
+		}, true, errEarly},
 		"it is silent":                        {func(*source) { time.Sleep(time.Hour) }, true, errSilent},
 		"another history was seen":            {func(s *source) { s.Interrupt() }, true, errOutdated},
 		"the next request is not answered":    {func(s *source) { s.fails(refused) }, true, nil},
@@ -87,16 +150,14 @@ func TestWatchContinuesOnlyAfterItsOrdinaryEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSource(t)
 				s.list()
-				started := s.last
-				go func() { // as a reflector
-					for range started.ResultChan() {
-					}
-				}()
 				test.happens(s)
 				synctest.Wait()
 				err := s.resume()
 				if test.lists != apierrors.IsResourceExpired(err) || !test.lists && err != nil {
 					t.Errorf("got %v", err)
+				}
+				if strings.Contains(name, "early") && !test.lists && s.requested[len(s.requested)-1].ResourceVersion != "9" {
+					t.Errorf("the watch continues from another version: %+v", s.requested)
 				}
 				if test.reason == nil && len(s.interrupted) > 0 || test.reason != nil && (len(s.interrupted) != 1 || !errors.Is(s.interrupted[0], test.reason)) {
 					t.Errorf("reported %v", s.interrupted)
@@ -108,6 +169,20 @@ func TestWatchContinuesOnlyAfterItsOrdinaryEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// object returns an object in a version.
+func object(uid types.UID, version string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kex", UID: uid, ResourceVersion: version}}
+}
+
+// endsEarly lets the watch end early, when the API server knows these objects.
+func (s *source) endsEarly(known ...*metav1.PartialObjectMetadata) {
+	for _, one := range known {
+		s.objects = append(s.objects, *one)
+	}
+	s.current.Stop()
+	synctest.Wait()
 }
 
 // fails lets the watch end in time, and the next request fail.

@@ -2,6 +2,7 @@ package outages
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -102,13 +103,15 @@ func TestInterruptedWatchesAreRestarted(t *testing.T) {
 	}
 }
 
-// Watches that break again and again do not lose events.
+// Watches that break again and again do not lose events, and the objects are not listed again: the API server still
+// knows the last one that was shown.
 func TestFrequentlyInterruptedWatchesLoseNothing(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	b.ready()
 	object := b.create("one")
 	b.settled(object, 1)
+	b.requests.Reset()
 	for i, wish := range []string{"a", "b", "c", "d", "e"} {
 		b.faults.Cut(targets["watches"])
 		b.wish(object, wish)
@@ -116,6 +119,12 @@ func TestFrequentlyInterruptedWatchesLoseNothing(t *testing.T) {
 	}
 	b.Expect(b.called("update", "one")).To(gomega.Equal(5))
 	b.Expect(b.problems()).To(gomega.BeEmpty())
+	for _, request := range b.requests.Requests() {
+		if request.Resource == "kopfexamples" && (strings.Contains(request.URI, "sendInitialEvents") ||
+			request.Method == testenv.MethodList && !strings.Contains(request.URI, "metadata.name")) {
+			t.Errorf("all objects are listed: %s", request)
+		}
+	}
 }
 
 // An operator stops on request, whatever it is waiting for.
