@@ -31,7 +31,7 @@ func (s *subject) live() {
 		s.pace(dice)
 		s.reappear()
 		s.edit(dice)
-		s.meddle(s.storm.dice(s.name, "trouble", s.changes))
+		s.meddle(s.storm.dice(s.name, "trouble", s.changesSoFar()))
 	}
 	if dice.IntN(4) == 0 {
 		s.replaceOnce()
@@ -50,6 +50,13 @@ func (s *subject) live() {
 		s.meddle(dice)
 	}
 	s.finale()
+}
+
+// changesSoFar returns how often other clients have changed the object: also in the middle of calls.
+func (s *subject) changesSoFar() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changes
 }
 
 // pace waits a while and, mostly, until the operator has done something since the last change: on

@@ -2,6 +2,7 @@ package ensure
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,8 +74,8 @@ func TestWatchOfChildrenThatFailsIsVisible(t *testing.T) {
 // define installs a definition for the children of one test, and returns a client for it.
 func (b *bench) define(group string, versions ...string) client.Client {
 	b.t.Helper()
-	s := scheme.Scheme
-	b.Expect(apiextensionsv1.AddToScheme(s)).To(gomega.Succeed())
+	s := runtime.NewScheme() // other tests use the global one at the same time
+	b.Expect(errors.Join(scheme.AddToScheme(s), apiextensionsv1.AddToScheme(s))).To(gomega.Succeed())
 	admin, err := client.New(cluster.Config(), client.Options{Scheme: s})
 	b.Expect(err).NotTo(gomega.HaveOccurred())
 	b.Expect(admin.Create(b.t.Context(), testenv.Definition(group, "parts", "Part", versions...))).To(gomega.Succeed())

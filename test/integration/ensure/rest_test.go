@@ -1,7 +1,6 @@
 package ensure
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
@@ -11,26 +10,14 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// shortWatches makes the API server end each watch after a second, instead of after minutes.
-type shortWatches struct{ http.RoundTripper }
-
-func (s shortWatches) RoundTrip(request *http.Request) (*http.Response, error) {
-	if query := request.URL.Query(); query.Has("watch") {
-		query.Set("timeoutSeconds", "1")
-		request = request.Clone(request.Context())
-		request.URL.RawQuery = query.Encode()
-	}
-	return s.RoundTripper.RoundTrip(request)
-}
-
 // At rest, the only requests are those that continue watches which have expired: none for a
 // discovery, and none about children. No other test runs at the same time, because some of them
 // install definitions, which every operator looks up.
 func TestExpiredWatchesAreAllThatHappensAtRest(t *testing.T) {
 	b := newBench(t)
 	b.Ensure(shops, b.counted(children), kopf.ID("children"))
-	b.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return shortWatches{next} })
 	b.start(func(o *kopf.Options) {
+		o.Settings.Watching.ServerTimeout = 2 * time.Second   // instead of minutes; a watch of one second counts as refused
 		o.Settings.Scanning.Interval = 500 * time.Millisecond // a start looks several times
 		o.Settings.Peering.Lifetime = time.Hour               // how often a peering object is looked for that does not exist
 	})
@@ -38,7 +25,7 @@ func TestExpiredWatchesAreAllThatHappensAtRest(t *testing.T) {
 	calls := b.calls.Load()
 	b.expectRenewals(3)
 	b.requests.Reset()
-	b.expectRenewals(8)
+	b.expectRenewals(5)
 	others := b.requests.Snapshot()
 	for key := range others {
 		if key.Method == testenv.MethodWatch {

@@ -66,6 +66,8 @@ type writer struct {
 	reader *io.PipeReader // of a stream
 	stream *io.PipeWriter
 	err    error // of a handler that panicked before its response
+	// abandoned is why the client does not want the response anymore. The handler may begin it later.
+	abandoned error
 	ended  bool
 }
 
@@ -104,6 +106,9 @@ func (w *writer) Flush() {
 	defer w.mu.Unlock()
 	if w.stream == nil && !w.ended {
 		w.reader, w.stream = io.Pipe()
+		if w.abandoned != nil {
+			_ = w.reader.CloseWithError(w.abandoned) // always nil
+		}
 		close(w.begun)
 	}
 }
@@ -121,10 +126,11 @@ func (w *writer) end(err error) {
 	close(w.begun)
 }
 
-// abandon ends a response that the client does not want any more.
+// abandon ends a response that the client does not want anymore.
 func (w *writer) abandon(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.abandoned = err
 	if w.reader != nil {
 		_ = w.reader.CloseWithError(err) // always nil
 	}

@@ -107,3 +107,25 @@ func TestCanceledBeforeTheResponse(t *testing.T) {
 		}
 	})
 }
+
+// The client can give up before the handler begins its response, which must not wait for it then.
+func TestResponseThatBeginsTooLateEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		late := make(chan error)
+		_, err := get(ctx, t, func(w http.ResponseWriter, r *http.Request) { //nolint:bodyclose // there is none
+			<-r.Context().Done()
+			synctest.Wait()
+			w.(http.Flusher).Flush()
+			_, err := w.Write([]byte("event"))
+			late <- err
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if err := <-late; !errors.Is(err, context.Canceled) {
+			t.Errorf("the handler got %v", err)
+		}
+	})
+}
