@@ -213,7 +213,7 @@ func TestOtherMembersOfUnions(t *testing.T) {
 		})
 	})
 	s.expectRest()
-	s.each(s.expectOurMembers)
+	s.expectEach(s.expectOurMembers)
 	tested, members := fields{}, 0
 	for _, changes := range all {
 		for _, ch := range changes {

@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -142,6 +143,18 @@ func (s *sweep) each(do func(child *specimen) error) {
 		})
 	}
 	_ = group.Wait()
+}
+
+// expectEach waits until the condition holds for all children. On a busy machine, the operator can seem to be at rest
+// before it has seen all that others have changed.
+func (s *sweep) expectEach(condition func(child *specimen) error) {
+	s.t.Helper()
+	s.each(func(child *specimen) error {
+		var last error
+		met := func(context.Context) (bool, error) { last = condition(child); return last == nil, nil }
+		_ = wait.PollUntilContextTimeout(s.t.Context(), time.Second/10, testenv.Patience, true, met) // last is clearer
+		return last
+	})
 }
 
 // expectRest waits until the operator has nothing left to do. All children must be accepted by the API server.
@@ -299,7 +312,7 @@ func (s *sweep) revoke() {
 // them, unless they are accepted, and all others are as the other client has left them.
 func (s *sweep) compare(phase string) {
 	s.t.Helper()
-	s.each(func(child *specimen) error {
+	s.expectEach(func(child *specimen) error {
 		result, err := cluster.Current(child.ours)()
 		if err != nil {
 			return err

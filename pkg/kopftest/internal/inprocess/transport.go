@@ -68,7 +68,7 @@ type writer struct {
 	err    error // of a handler that panicked before its response
 	// abandoned is why the client does not want the response anymore. The handler may begin it later.
 	abandoned error
-	ended  bool
+	ended     bool
 }
 
 var _ http.Flusher = (*writer)(nil)
