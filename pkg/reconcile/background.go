@@ -200,13 +200,16 @@ func (p *pass) stopBackgroundOfDeleted() {
 
 // syncBackground starts and stops daemons and timers to match the current object.
 func (p *pass) syncBackground(c *cycle) error {
-	b := p.object.background
-	if b == nil || c.deleting {
+	if c.Deleting {
+		return nil
+	}
+	b := p.backgroundOf(p.session.Body(), len(c.Background) > 0)
+	if b == nil {
 		return nil
 	}
 	b.requeueRequested.Store(false)
 	changed, err := b.hasEssenceChanged(p.session.Body())
-	b.group.Sync(c.background, changed, c.backgroundMisfits()...)
+	b.group.Sync(c.Background, changed, c.backgroundMisfits()...)
 	return err
 }
 
@@ -216,7 +219,7 @@ func (b *background) hasEssenceChanged(body *object.Body) (bool, error) {
 	if !b.resource.idling {
 		return false, nil
 	}
-	text, err := json.Marshal(b.engine.records.Essence(body, b.resource.fields))
+	text, err := json.Marshal(b.engine.records.Essence(body, b.resource.Fields))
 	digest := fnv.New64a()
 	_, _ = digest.Write(text) // never fails
 	before := b.essence

@@ -56,10 +56,10 @@ func (c consumer) SetUp(ctx context.Context, found discovery.SelectedResource) (
 		return nil, err
 	}
 	r := newResource(watch.NewResource(found, api), handlers)
-	r.unserved = e.Handlers.Where(func(d *handler.Declaration) bool {
-		return d.HoldsDeletion() && slices.Contains(r.Unserved(), d.Selector)
+	r.Handlers.Unserved = e.Handlers.Where(func(d *handler.Declaration) bool {
+		return d.HoldsDeletion() && slices.Contains(r.Resource.Unserved(), d.Selector)
 	})
-	r.runsCode = r.runsCode || slices.ContainsFunc(r.unserved, (*handler.Declaration).RunsCode)
+	r.runsCode = r.runsCode || slices.ContainsFunc(r.Handlers.Unserved, (*handler.Declaration).RunsCode)
 	if err := r.checkConditions(ctx, e); err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (c consumer) SetUp(ctx context.Context, found discovery.SelectedResource) (
 func (c consumer) Observe(ctx context.Context, watched *watch.Resource, event object.WatchEvent) {
 	e, r, key := c.engine, c.engine.resources.get(watched.Name), watched.Key(event.Snapshot)
 	if e.Recorder != nil {
-		e.Recorder.Event(r.Resource.Resource, r.declared, event)
+		e.Recorder.Event(r.Resource.Resource, r.Declared, event)
 	}
 	if event.Type == "" && !r.isObservedOnly() {
 		e.objects.of(key).initial.Store(true)
@@ -249,7 +249,7 @@ func (e *Engine) stopIndexing() {
 // setUpChildren prepares for a resource whose objects are parents or children.
 func (c consumer) setUpChildren(r *resource, found discovery.SelectedResource) {
 	index := c.engine.children
-	for _, d := range r.triggered.OfKind(handler.OnChild) {
+	for _, d := range r.Triggered.OfKind(handler.OnChild) {
 		if d.ChildLabel != "" {
 			index.IndexLabel(d.ChildLabel)
 		} else {

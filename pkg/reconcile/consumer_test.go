@@ -83,8 +83,8 @@ func TestResourceSortsItsHandlers(t *testing.T) {
 		r.Add(handler.Update(selector.New("kex"), handler.Function{Change: ignoreChange}, handler.Field("status", "phase")))
 		r.Add(handler.Watch(selector.New("kex"), handler.Function{Event: ignoreEvent}, handler.Field("status.other")))
 	}))
-	if len(r.changing) != 3 || len(r.ids) != 3 || len(r.events) != 1 {
-		t.Errorf("got %d, %d", len(r.changing), len(r.events))
+	if len(r.Changing) != 3 || len(r.IDs) != 3 || len(r.events) != 1 {
+		t.Errorf("got %d, %d", len(r.Changing), len(r.events))
 	}
 }
 
@@ -100,7 +100,7 @@ func TestFieldsOfAllHandlersBelongToTheEssence(t *testing.T) {
 		r.Add(handler.Index(kex, handler.Function{Index: func(context.Context, *handler.Indexed) (any, error) { return nil, nil }, Table: index.New[string, string]()}, handler.ID("i"), handler.Field("status.index")))
 	}))
 	var fields []string
-	for _, field := range r.fields {
+	for _, field := range r.Fields {
 		fields = append(fields, field.String())
 	}
 	if want := []string{"status.phase", "status.event", "status.daemon", "status.timer"}; !slices.Equal(fields, want) {

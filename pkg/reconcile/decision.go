@@ -19,9 +19,9 @@ import (
 // for each version of the object that it is written to.
 func (p *pass) update(c *cycle) write.Update {
 	return write.Update{
-		Cycle: c.record, Calls: c.calls.update(), Stopping: p.workers.isStopping(), Decision: p.decide(c, c),
+		Cycle: c.Cycle, Calls: c.calls.update(), Stopping: p.workers.isStopping(), Decision: p.decide(c, c),
 		Decide: func(ctx context.Context, body *object.Body) (write.Decision, error) {
-			now, err := detector{p.target}.detect(ctx, body)
+			now, err := p.plan(ctx, body)
 			if err != nil {
 				return write.Decision{}, err
 			}
@@ -35,23 +35,23 @@ func (p *pass) update(c *cycle) write.Update {
 // finished; other cycles remove it when no handler needs it.
 func (p *pass) decide(c, now *cycle) write.Decision {
 	d := write.Decision{
-		DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning(), Annotations: c.honored(), Conditions: p.conditionsOf(c), AtEnd: p.revisionsAtEnd(c, now),
+		DaemonsRunning: now.Deleting && p.object.background.areDaemonsRunning(), Annotations: c.honored(), Conditions: p.conditionsOf(c), AtEnd: p.revisionsAtEnd(c, now),
 	}
 	switch {
-	case !now.hasFinalizer:
-		d.AddFinalizer = now.mustAddFinalizer()
+	case !now.HasFinalizer:
+		d.AddFinalizer = now.MustAddFinalizer()
 	case c.Reason == cause.Delete:
-		d.RemoveFinalizer = (c == now || c.hasHandled(now)) && !now.unserved
+		d.RemoveFinalizer = (c == now || c.hasHandled(now)) && !now.Unserved
 	default:
-		d.RemoveFinalizer = !now.needsFinalizer
+		d.RemoveFinalizer = !now.NeedsFinalizer
 	}
 	return d
 }
 
 // hasHandled reports whether the handlers of another detection have finished in this cycle.
 func (c *cycle) hasHandled(now *cycle) bool {
-	for _, d := range now.handlers {
-		if !c.record.Progress.Has(d.ID) || !c.record.Progress.Load(d.ID).Finished() {
+	for _, d := range now.Handlers {
+		if !c.Cycle.Progress.Has(d.ID) || !c.Cycle.Progress.Load(d.ID).Finished() {
 			return false
 		}
 	}
@@ -61,7 +61,7 @@ func (c *cycle) hasHandled(now *cycle) bool {
 // record writes the outcomes of the handlers, and returns whether the pass continues, or when
 // the next one is due. A pass does not continue after an error.
 func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
-	if c.nothingToDo() {
+	if c.NothingToDo() {
 		again, err := p.leaveAlone(ctx, c)
 		if p.workers.isStopping() {
 			return false, 0, err
@@ -83,7 +83,7 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 		return false, 0, nil
 	}
 	if !outcome.Ended {
-		wake, waiting := c.record.Progress.NextDelay()
+		wake, waiting := c.Cycle.Progress.NextDelay()
 		return waiting && wake == 0 || !waiting && outcome.ChangedByOthers, soonest(wake, c.calls.wake()), nil
 	}
 	if !p.object.handled {
@@ -91,7 +91,7 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 	}
 	// Changes since the start of the cycle, including those by the handlers, are
 	// handled as the next change.
-	if edited || outcome.ChangedByOthers || !c.record.Settled {
+	if edited || outcome.ChangedByOthers || !c.Cycle.Settled {
 		return outcome.Changed, c.calls.wake(), nil
 	}
 	p.noteReconciled()
@@ -156,8 +156,8 @@ func (t *target) isResumed(ended *record.Cycle) bool {
 // needsFinalizerAlone reports whether the finalizer must be added by a separate write: before any handler is
 // called, and before what can be refused while the finalizer is not.
 func (p *pass) needsFinalizerAlone(c *cycle) bool {
-	calls := len(c.handlers) > 0 || len(p.resource.background) > 0 || len(p.resource.triggered) > 0
-	return calls || p.resource.hasConditions || p.object.writes.HasEdits() || p.object.failures > 0
+	calls := len(c.Handlers) > 0 || len(p.resource.Background) > 0 || len(p.resource.Triggered) > 0
+	return calls || p.resource.HasConditions || p.object.writes.HasEdits() || p.object.failures > 0
 }
 
 // addFinalizer adds the finalizer to the object, and continues the pass.
@@ -176,8 +176,8 @@ func updateAlone(p *pass, c *cycle) write.Update {
 	}
 	update := write.Update{Calls: c.calls.update(), Decision: decide(c)}
 	update.Decide = func(ctx context.Context, body *object.Body) (write.Decision, error) {
-		now, err := detector{p.target}.detect(ctx, body)
-		if err != nil || !now.nothingToDo() {
+		now, err := p.plan(ctx, body)
+		if err != nil || !now.NothingToDo() {
 			return write.Decision{}, err // the next round handles it
 		}
 		now.calls = c.calls
@@ -205,9 +205,9 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error)
 
 // decideNothingToDo returns what to remove from an object that has nothing to do.
 func (c *cycle) decideNothingToDo() write.Decision {
-	d := write.Decision{AddFinalizer: c.mustAddFinalizer(), RemoveFinalizer: c.hasFinalizer && !c.needsFinalizer, Annotations: c.honored()}
-	if c.inScope && c.Reason == cause.NoOp && c.record.Progress.Stored().HasLeftovers() {
-		d.Leftovers = c.record
+	d := write.Decision{AddFinalizer: c.MustAddFinalizer(), RemoveFinalizer: c.HasFinalizer && !c.NeedsFinalizer, Annotations: c.honored()}
+	if c.InScope && c.Reason == cause.NoOp && c.Cycle.Progress.Stored().HasLeftovers() {
+		d.Leftovers = c.Cycle
 	}
 	return d
 }
@@ -217,37 +217,37 @@ func (p *pass) noteReconciled() { p.object.reconciledVersion = p.session.Body().
 
 // noteRevisions tells the rollouts about a version of the object.
 func (t *target) noteRevisions(c *cycle, body *object.Body) {
-	if len(t.resource.revised) == 0 {
+	if len(t.resource.Revised) == 0 {
 		return
 	}
-	s := t.subject(c)
+	s := c.Subject(t.key)
 	now := c.Cause
 	now.CallContext.Body = body
 	if s.Cause = &now; body != c.CallContext.Body {
 		now.Old = c.New // it is handled now
 	}
-	t.engine.revisions.Note(t.resource.revised, s)
+	t.engine.revisions.Note(t.resource.Revised, s)
 }
 
 // revisionsAtEnd returns what marks the revisions of the handlers when the cycle ends, based on
 // the version that is written to.
 func (t *target) revisionsAtEnd(c, now *cycle) func() map[string]string {
-	if len(t.resource.revised) == 0 || c.Reason == cause.Delete {
+	if len(t.resource.Revised) == 0 || c.Reason == cause.Delete {
 		return nil
 	}
-	s := t.subject(c)
+	s := c.Subject(t.key)
 	version := c.Cause
 	version.CallContext.Body = now.CallContext.Body
 	s.Cause = &version
-	return func() map[string]string { return t.engine.revisions.Ended(t.resource.revised, s, t.resource.ids) }
+	return func() map[string]string { return t.engine.revisions.Ended(t.resource.Revised, s, t.resource.IDs) }
 }
 
 // withBaseline adds the marks of handlers that adopt the object as it is.
 func (t *target) withBaseline(c *cycle, annotations map[string]string) map[string]string {
-	if !c.inScope {
+	if !c.InScope {
 		return annotations
 	}
-	adopted := t.engine.revisions.Adopted(t.resource.revised, t.subject(c))
+	adopted := t.engine.revisions.Adopted(t.resource.Revised, c.Subject(t.key))
 	if adopted == nil {
 		return annotations
 	}

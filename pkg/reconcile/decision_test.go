@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -32,23 +33,23 @@ func TestFinalizerIsRemovedWhenNothingNeedsIt(t *testing.T) {
 		now    cycle
 		want   bool
 	}{
-		"an update, and no handler needs it":             {cause.Update, cycle{hasFinalizer: true}, true},
-		"an update, and a handler needs it":              {cause.Update, cycle{hasFinalizer: true, needsFinalizer: true}, false},
-		"an update of an object without it":              {cause.Update, cycle{}, false},
-		"a deletion, and all handlers have finished":     {cause.Delete, cycle{hasFinalizer: true, needsFinalizer: true, handlers: of("finished")}, true},
-		"a deletion, and another handler matches now":    {cause.Delete, cycle{hasFinalizer: true, handlers: of("finished", "finished earlier")}, false},
-		"a deletion, and a handler has not finished":     {cause.Delete, cycle{hasFinalizer: true, handlers: of("finished", "open")}, false},
-		"a deletion, and others have removed it already": {cause.Delete, cycle{handlers: of("finished")}, false},
+		"an update, and no handler needs it":             {cause.Update, cycle{Plan: &plan.Plan{HasFinalizer: true}}, true},
+		"an update, and a handler needs it":              {cause.Update, cycle{Plan: &plan.Plan{HasFinalizer: true, NeedsFinalizer: true}}, false},
+		"an update of an object without it":              {cause.Update, cycle{Plan: &plan.Plan{}}, false},
+		"a deletion, and all handlers have finished":     {cause.Delete, cycle{Plan: &plan.Plan{HasFinalizer: true, NeedsFinalizer: true, Handlers: of("finished")}}, true},
+		"a deletion, and another handler matches now":    {cause.Delete, cycle{Plan: &plan.Plan{HasFinalizer: true, Handlers: of("finished", "finished earlier")}}, false},
+		"a deletion, and a handler has not finished":     {cause.Delete, cycle{Plan: &plan.Plan{HasFinalizer: true, Handlers: of("finished", "open")}}, false},
+		"a deletion, and others have removed it already": {cause.Delete, cycle{Plan: &plan.Plan{Handlers: of("finished")}}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p, _ := witnessed(t)
-			c := &cycle{Cause: handler.Cause{Reason: test.reason}, record: &record.Cycle{}}
-			c.record.Progress = execution.NewProgress(func(id string) *storage.Record {
+			c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: test.reason}, Cycle: &record.Cycle{}}}
+			c.Cycle.Progress = execution.NewProgress(func(id string) *storage.Record {
 				return &storage.Record{Purpose: cause.Delete, Success: strings.HasPrefix(id, "finished")}
 			})
-			c.record.Progress.Load("finished")
-			c.record.Progress.Load("open")
+			c.Cycle.Progress.Load("finished")
+			c.Cycle.Progress.Load("open")
 			if got := p.decide(c, &test.now).RemoveFinalizer; got != test.want {
 				t.Errorf("the finalizer is removed: %t", got)
 			}
@@ -59,8 +60,8 @@ func TestFinalizerIsRemovedWhenNothingNeedsIt(t *testing.T) {
 // On the version of the detection, the writer knows which handlers have not finished.
 func TestDeletionEndsOnTheDetectedVersion(t *testing.T) {
 	p, _ := witnessed(t)
-	c := &cycle{Cause: handler.Cause{Reason: cause.Delete}, hasFinalizer: true, needsFinalizer: true, handlers: registry.Handlers{{ID: "open"}}}
-	c.record = &record.Cycle{Progress: execution.NewProgress(func(string) *storage.Record { return nil })}
+	c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.Delete}, HasFinalizer: true, NeedsFinalizer: true, Handlers: registry.Handlers{{ID: "open"}}}}
+	c.Cycle = &record.Cycle{Progress: execution.NewProgress(func(string) *storage.Record { return nil })}
 	if !p.decide(c, c).RemoveFinalizer {
 		t.Error("the finalizer stays")
 	}
@@ -71,13 +72,13 @@ func TestOnlyADeletionWaitsForDaemons(t *testing.T) {
 		e, s, _ := withDaemon(t)
 		p := e.newPass(e.engine.resources.get(kex.String()), e.keys[0])
 		for deleting, want := range map[bool]bool{true: true, false: false} {
-			if got := p.decide(&cycle{}, &cycle{deleting: deleting}).DaemonsRunning; got != want {
+			if got := p.decide(&cycle{Plan: &plan.Plan{}}, &cycle{Plan: &plan.Plan{Deleting: deleting}}).DaemonsRunning; got != want {
 				t.Errorf("the object is being deleted: %t; its end waits: %t", deleting, got)
 			}
 		}
 		s.background.stop(handler.StopDeleted)
 		synctest.Wait()
-		if p.decide(&cycle{}, &cycle{deleting: true}).DaemonsRunning {
+		if p.decide(&cycle{Plan: &plan.Plan{}}, &cycle{Plan: &plan.Plan{Deleting: true}}).DaemonsRunning {
 			t.Error("the end waits for a daemon that has ended")
 		}
 	})
@@ -96,7 +97,7 @@ func TestDecisionIsRepeatedForEachVersion(t *testing.T) {
 	l, base := newLoneWithBase(t, m{}, labeled)
 	l.server.change(withFinalizer)
 	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
-	c, err := detector{p.target}.detect(t.Context(), object.NewBody(l.server.object))
+	c, err := p.plan(t.Context(), object.NewBody(l.server.object))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,15 +305,15 @@ func TestLeftoversOfObjectsInScopeAreRemoved(t *testing.T) {
 		c                    cycle
 		finalizer, leftovers bool // to be removed
 	}{
-		"an object at rest":                     {cycle{inScope: true, Cause: handler.Cause{Reason: cause.NoOp}}, false, true},
-		"an object that no handler is for":      {cycle{Cause: handler.Cause{Reason: cause.NoOp}}, false, false},
-		"an object that is released":            {cycle{inScope: true, Cause: handler.Cause{Reason: cause.Free}}, false, false},
-		"an object with an unneeded finalizer":  {cycle{hasFinalizer: true}, true, false},
-		"an object that needs its finalizer":    {cycle{hasFinalizer: true, needsFinalizer: true}, false, false},
-		"an object that will get its finalizer": {cycle{needsFinalizer: true}, false, false},
+		"an object at rest":                     {cycle{Plan: &plan.Plan{InScope: true, Cause: handler.Cause{Reason: cause.NoOp}}}, false, true},
+		"an object that no handler is for":      {cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.NoOp}}}, false, false},
+		"an object that is released":            {cycle{Plan: &plan.Plan{InScope: true, Cause: handler.Cause{Reason: cause.Free}}}, false, false},
+		"an object with an unneeded finalizer":  {cycle{Plan: &plan.Plan{HasFinalizer: true}}, true, false},
+		"an object that needs its finalizer":    {cycle{Plan: &plan.Plan{HasFinalizer: true, NeedsFinalizer: true}}, false, false},
+		"an object that will get its finalizer": {cycle{Plan: &plan.Plan{NeedsFinalizer: true}}, false, false},
 	}
 	for name, test := range tests {
-		test.c.record = &record.Cycle{Progress: leftover}
+		test.c.Cycle = &record.Cycle{Progress: leftover}
 		d := test.c.decideNothingToDo()
 		if d.RemoveFinalizer != test.finalizer || (d.Leftovers != nil) != test.leftovers {
 			t.Errorf("%s: the finalizer is removed: %t, leftovers: %t", name, d.RemoveFinalizer, d.Leftovers != nil)

@@ -3,11 +3,12 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
@@ -24,7 +25,7 @@ import (
 func (l *lone) detect() (*cycle, error) {
 	l.show()
 	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
-	return detector{p.target}.detect(l.t.Context(), p.resource.Cached(p.key.NamespacedName).Body())
+	return p.plan(l.t.Context(), p.resource.Cached(p.key.NamespacedName).Body())
 }
 
 // mustDetect is detect without an error.
@@ -44,24 +45,6 @@ func recorded(id string, purpose cause.Reason) m {
 
 var marked = m{"metadata": m{"deletionTimestamp": "2024-02-14T16:58:25Z", "finalizers": []any{"kopf.zalando.org/KopfFinalizerMarker"}}}
 
-// The API server rejects a new finalizer on an object that is being deleted.
-func TestFinalizerIsAddedWhereItIsNeededAndPossible(t *testing.T) {
-	tests := map[string]struct {
-		c    cycle
-		want bool
-	}{
-		"it is missing":               {cycle{needsFinalizer: true}, true},
-		"it is there":                 {cycle{needsFinalizer: true, hasFinalizer: true}, false},
-		"it is not needed":            {cycle{}, false},
-		"the object is being deleted": {cycle{needsFinalizer: true, deleting: true}, false},
-	}
-	for name, test := range tests {
-		if got := test.c.mustAddFinalizer(); got != test.want {
-			t.Errorf("%s: got %t", name, got)
-		}
-	}
-}
-
 func TestHandlersHaveWorkOnlyInAnOpenCycle(t *testing.T) {
 	tests := map[string]struct {
 		reason          cause.Reason
@@ -74,10 +57,10 @@ func TestHandlersHaveWorkOnlyInAnOpenCycle(t *testing.T) {
 	}
 	for name, test := range tests {
 		progress := execution.NewProgress(func(string) *storage.Record { return nil })
-		c := cycle{Cause: handler.Cause{Reason: test.reason}, inScope: test.inScope, record: &record.Cycle{Progress: progress}}
+		c := cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: test.reason}, InScope: test.inScope, Cycle: &record.Cycle{Progress: progress}}}
 		progress.Include("a", cause.Update, false)
-		if c.nothingToDo() != test.nothing || c.isOpen("a") != test.isOpen || c.isOpen("b") {
-			t.Errorf("%s: nothing to do: %t; the handler is open: %t, another one: %t", name, c.nothingToDo(), c.isOpen("a"), c.isOpen("b"))
+		if c.NothingToDo() != test.nothing || c.isOpen("a") != test.isOpen || c.isOpen("b") {
+			t.Errorf("%s: nothing to do: %t; the handler is open: %t, another one: %t", name, c.NothingToDo(), c.isOpen("a"), c.isOpen("b"))
 		}
 	}
 }
@@ -137,7 +120,7 @@ func TestDetectionNeedsEverythingThatIsStored(t *testing.T) {
 				c.Settings = c.Settings.WithDefaults()
 				failure = fail(c)
 			})
-			if c, err := l.detect(); err != nil || len(c.handlers) != 1 {
+			if c, err := l.detect(); err != nil || len(c.Handlers) != 1 {
 				t.Errorf("got %v", err)
 			}
 			*failure = errBroken
@@ -185,26 +168,9 @@ func TestObjectIsInitialUntilItIsHandled(t *testing.T) {
 	}{{true, false, cause.Resume}, {true, true, cause.NoOp}, {false, false, cause.NoOp}} {
 		l.state().initial.Store(test.initial)
 		l.state().handled = test.handled
-		if c := l.mustDetect(); c.Reason != test.want || c.record.Reason != test.want {
+		if c := l.mustDetect(); c.Reason != test.want || c.Cycle.Reason != test.want {
 			t.Errorf("initial %t, handled %t: got %q", test.initial, test.handled, c.Reason)
 		}
-	}
-}
-
-// A filter of values is about the state, and a filter of labels about the object.
-func TestFormerStateHasTheMetadataOfTheObject(t *testing.T) {
-	current := object.NewBody(m{
-		"apiVersion": "v1", "kind": "K", "metadata": m{"name": "a", "labels": m{"now": "yes"}}, "status": m{"phase": "x"},
-		"spec": m{"now": 1}, "data": m{"now": 1},
-	})
-	before := current.Raw()
-	got := bodyAt(current, object.Essence{"metadata": m{"labels": m{"former": "yes"}}, "spec": m{"former": 1}}).Raw()
-	want := m{
-		"apiVersion": "v1", "kind": "K", "metadata": m{"name": "a", "labels": m{"now": "yes"}}, "status": m{"phase": "x"},
-		"spec": m{"former": 1},
-	}
-	if !reflect.DeepEqual(got, want) || before["data"] == nil {
-		t.Errorf("got %v", got)
 	}
 }
 
@@ -216,7 +182,7 @@ func TestHandlersAreDueForTheirChangesOnly(t *testing.T) {
 		r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("update")))
 		r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("field"), handler.Field("spec", "size")))
 	})
-	isDue := l.mustDetect().record.IsDue
+	isDue := l.mustDetect().Cycle.IsDue
 	small, large, colored := object.Essence{"spec": m{"size": 1}}, object.Essence{"spec": m{"size": 2}}, object.Essence{"spec": m{"size": 2, "color": "red"}}
 	for _, test := range []struct {
 		before, after object.Essence
@@ -259,8 +225,8 @@ func TestOnlyRecordsOfResumeHandlersCountForOtherChanges(t *testing.T) {
 		progress := execution.NewProgress(func(string) *storage.Record {
 			return &storage.Record{Purpose: test.purpose, Success: !test.open, Started: time.Now(), Stopped: time.Now()}
 		})
-		c := &cycle{Cause: handler.Cause{Reason: test.reason}, record: &record.Cycle{Progress: progress}, handlers: registry.Handlers{test.handler}}
-		if got := c.hasFinished(test.handler); got != test.want {
+		c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: test.reason}, Cycle: &record.Cycle{Progress: progress}, Handlers: registry.Handlers{test.handler}}}
+		if got := c.HasFinished(test.handler); got != test.want {
 			t.Errorf("%s: got %t", name, got)
 		}
 		c.include()
@@ -284,8 +250,8 @@ func TestDaemonsNeedTheFinalizerWhileTheyRun(t *testing.T) {
 		defer l.engine.supervisor.Stop(context.Background())
 		expect := func(when string, needed bool, ids ...string) {
 			t.Helper()
-			if c := l.mustDetect(); c.needsFinalizer != needed || !slices.Equal(idsOf(c.background), ids) {
-				t.Errorf("%s: the finalizer is needed: %t; matching are %q", when, c.needsFinalizer, idsOf(c.background))
+			if c := l.mustDetect(); c.NeedsFinalizer != needed || !slices.Equal(plan.IDsOf(c.Background), ids) {
+				t.Errorf("%s: the finalizer is needed: %t; matching are %q", when, c.NeedsFinalizer, plan.IDsOf(c.Background))
 			}
 		}
 		label := func(daemon, timer any) {
@@ -330,8 +296,8 @@ func TestOnlyFailuresOfSomeHandlersHoldADeletion(t *testing.T) {
 		r.Add(handler.Delete(selector.New("kopfexamples"), fn, handler.ID("other")))
 	})
 	c := l.mustDetect()
-	if c.Reason != cause.Delete || !c.needsFinalizer || !slices.Equal(c.record.HoldOnFailure, []string{"holds"}) || len(c.handlers) != 2 {
-		t.Errorf("got %s, %q", c.Reason, c.record.HoldOnFailure)
+	if c.Reason != cause.Delete || !c.NeedsFinalizer || !slices.Equal(c.Cycle.HoldOnFailure, []string{"holds"}) || len(c.Handlers) != 2 {
+		t.Errorf("got %s, %q", c.Reason, c.Cycle.HoldOnFailure)
 	}
 }
 
@@ -366,8 +332,8 @@ func TestTimersNeedNoStorage(t *testing.T) {
 			handler.ID("timer"), handler.Interval(time.Hour)))
 	})
 	base.err = errBroken
-	if c := l.mustDetect(); !slices.Equal(idsOf(c.background), []string{"timer"}) {
-		t.Errorf("got %q", idsOf(c.background))
+	if c := l.mustDetect(); !slices.Equal(plan.IDsOf(c.Background), []string{"timer"}) {
+		t.Errorf("got %q", plan.IDsOf(c.Background))
 	}
 }
 
@@ -379,8 +345,8 @@ func TestObjectThatFitsNoHandlerNeedsNoFinalizer(t *testing.T) {
 			r.Add(handler.Create(selector.New("kopfexamples"), fn, handler.ID("create"), fits()))
 			r.Add(handler.Delete(selector.New("kopfexamples"), fn, handler.ID("delete"), fits()))
 		})
-		if c := l.mustDetect(); c.needsFinalizer != want {
-			t.Errorf("size %v: the finalizer is needed: %t", size, c.needsFinalizer)
+		if c := l.mustDetect(); c.NeedsFinalizer != want {
+			t.Errorf("size %v: the finalizer is needed: %t", size, c.NeedsFinalizer)
 		}
 	}
 }
@@ -407,12 +373,12 @@ func TestHandlerOfAFieldThatIsTakenBackIsCalledAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.server.change(m{"spec": m{"size": 1}})
-	if c := l.mustDetect(); c.nothingToDo() || len(c.handlers) != 1 {
-		t.Errorf("after the reversal, there is nothing to do: %t; the handlers are %q", c.nothingToDo(), idsOf(c.handlers))
+	if c := l.mustDetect(); c.NothingToDo() || len(c.Handlers) != 1 {
+		t.Errorf("after the reversal, there is nothing to do: %t; the handlers are %q", c.NothingToDo(), plan.IDsOf(c.Handlers))
 	}
 	l.server.change(m{"spec": m{"size": nil}})
-	if c := l.mustDetect(); c.nothingToDo() {
-		t.Errorf("after the removal, the handlers are %q", idsOf(c.handlers))
+	if c := l.mustDetect(); c.NothingToDo() {
+		t.Errorf("after the removal, the handlers are %q", plan.IDsOf(c.Handlers))
 	}
 }
 
@@ -432,8 +398,8 @@ func TestHandlerOfAValueThatIsTakenBackIsCalledAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c := l.mustDetect(); c.nothingToDo() || len(c.handlers) != 1 {
-		t.Errorf("after the reversal, there is nothing to do: %t; the handlers are %q", c.nothingToDo(), idsOf(c.handlers))
+	if c := l.mustDetect(); c.NothingToDo() || len(c.Handlers) != 1 {
+		t.Errorf("after the reversal, there is nothing to do: %t; the handlers are %q", c.NothingToDo(), plan.IDsOf(c.Handlers))
 	}
 }
 
@@ -447,8 +413,8 @@ func TestChangeThatIsTakenBackIsForRetriedHandlersOnly(t *testing.T) {
 	})
 	l.rest()
 	l.server.change(m{"metadata": m{"annotations": m{kopfPrefix + "retried": `{"started":"2026-01-01T00:00:00.000000+00:00","purpose":"update","retries":1}`}}})
-	if c := l.mustDetect(); !slices.Equal(idsOf(c.handlers), []string{"retried"}) {
-		t.Errorf("got %q", idsOf(c.handlers))
+	if c := l.mustDetect(); !slices.Equal(plan.IDsOf(c.Handlers), []string{"retried"}) {
+		t.Errorf("got %q", plan.IDsOf(c.Handlers))
 	}
 }
 
@@ -469,8 +435,8 @@ func TestResumeHandlersAreNotCalledAgainAfterThePredecessorsCycle(t *testing.T) 
 	l.server.change(m{"spec": m{"size": 1}})
 	for during, want := range map[bool][]string{true: {"resume", "update"}, false: {"update"}} {
 		l.state().handled, l.state().seen, l.state().startedByPredecessor = false, true, during
-		if c := l.mustDetect(); !slices.Equal(slices.Sorted(slices.Values(idsOf(c.handlers))), want) {
-			t.Errorf("during the cycle: %t, got %q", during, idsOf(c.handlers))
+		if c := l.mustDetect(); !slices.Equal(slices.Sorted(slices.Values(plan.IDsOf(c.Handlers))), want) {
+			t.Errorf("during the cycle: %t, got %q", during, plan.IDsOf(c.Handlers))
 		}
 	}
 }

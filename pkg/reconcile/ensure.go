@@ -75,7 +75,7 @@ func (i *Inspector) CheckDrift() error { return checkDrift(i.engine.Handlers) }
 
 // ensures reports whether a handler returns the children of the objects of the resource.
 func (r *resource) ensures() bool {
-	return slices.ContainsFunc(r.declared, func(d *handler.Declaration) bool { return d.Ensures != nil })
+	return slices.ContainsFunc(r.Declared, func(d *handler.Declaration) bool { return d.Ensures != nil })
 }
 
 // noteUndeclared returns what is told about children of handlers that are not declared.
@@ -184,7 +184,7 @@ func (p parent) Release(ctx context.Context, d *handler.Declaration) error {
 }
 
 func (p parent) call(ctx context.Context, d *handler.Declaration) converge.Call {
-	body, declared := p.pass.session.Body(), p.pass.resource.declared
+	body, declared := p.pass.session.Body(), p.pass.resource.Declared
 	return converge.Call{
 		Owner: converge.Owner{
 			Operator: p.pass.engine.Settings.Name, Handler: d.ID,

@@ -21,11 +21,11 @@ var errInterrupted = errors.New("the operator is stopping, or the object was cha
 // prepare adds the selected handlers to the cycle, and makes the runners that call them and
 // the triggered handlers.
 func (p *pass) prepare(c *cycle) {
-	if !c.nothingToDo() {
+	if !c.NothingToDo() {
 		p.announce(c)
 		c.include()
 		p.leaveOutMisfits(c)
-		c.runner = newRunner(p, c, c.record.Progress)
+		c.runner = newRunner(p, c, c.Cycle.Progress)
 		c.runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o execution.Outcome) { p.afterAttempt(c, d, o) }
 	}
 	triggering{p, c}.prepare()
@@ -45,15 +45,15 @@ func newRunner(p *pass, c *cycle, progress *execution.Progress) *execution.Runne
 
 // hasDue reports whether a handler can be called now.
 func (c *cycle) hasDue() bool {
-	due := c.runner != nil && c.runner.HasDue(c.handlers)
+	due := c.runner != nil && c.runner.HasDue(c.Handlers)
 	return c.calls.hasDue() || due // both take their places in the queues of limits
 }
 
 // startCalls starts the calls of the handlers that are due; see continueCalls.
 func startCalls(p *pass, c *cycle) {
 	p.began = time.Now()
-	if c.record != nil && p.engine.slots.State().Running >= p.engine.fewCalls {
-		c.packed = p.engine.records.Pack(c.record, c.CallContext.Body, p.resource.fields)
+	if c.Cycle != nil && p.engine.slots.State().Running >= p.engine.fewCalls {
+		c.packed = p.engine.records.Pack(c.Cycle, c.CallContext.Body, p.resource.Fields)
 	}
 	if runner := c.runner; runner != nil {
 		if c.packed != nil {
@@ -65,7 +65,7 @@ func startCalls(p *pass, c *cycle) {
 			}
 			return p.checkpoint(p.workers.writes, c, runner)
 		}
-		runner.Start(p.workers.calls, c.handlers)
+		runner.Start(p.workers.calls, c.Handlers)
 	}
 	triggering{p, c}.start()
 }
@@ -92,7 +92,7 @@ func (c *cycle) continueCalls(last *execution.Call) (*execution.Call, error) {
 // the writer. The error is that of continueCalls.
 func endCalls(p *pass, c *cycle, err error) error {
 	if c.runner != nil {
-		c.record.Called = c.record.Called || c.runner.Attempts > 0
+		c.Cycle.Called = c.Cycle.Called || c.runner.Attempts > 0
 		p.object.writes.Add(c.runner.Edits...)
 	}
 	if c.calls.runner != nil {
@@ -100,7 +100,7 @@ func endCalls(p *pass, c *cycle, err error) error {
 	}
 	if errors.Is(err, errInterrupted) || errors.Is(err, execution.ErrCanceled) {
 		if c.runner != nil {
-			c.record.Progress.WithdrawUnstarted()
+			c.Cycle.Progress.WithdrawUnstarted()
 		}
 		return nil // finished outcomes must be persisted
 	}
@@ -122,17 +122,17 @@ func keepOutcomes(p *pass, c *cycle) {
 	}
 	switch {
 	case attempts == 0: // nothing has ended
-	case c.nothingToDo():
+	case c.NothingToDo():
 		p.object.writes.Keep(updateAlone(p, c))
 	default:
-		c.record.Progress.WithdrawUnstarted()
+		c.Cycle.Progress.WithdrawUnstarted()
 		p.object.writes.Keep(p.update(c))
 	}
 }
 
 // checkpoint persists the outcomes so far if the pass takes long.
 func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runner) error {
-	if runner.Attempts == 0 || time.Since(p.began) < p.engine.Settings.Execution.CheckpointInterval || len(c.record.Progress.Dirty()) == 0 {
+	if runner.Attempts == 0 || time.Since(p.began) < p.engine.Settings.Execution.CheckpointInterval || len(c.Cycle.Progress.Dirty()) == 0 {
 		return nil
 	}
 	p.object.writes.Add(runner.Edits...)
@@ -156,7 +156,7 @@ func (p *pass) afterAttempt(c *cycle, d *handler.Declaration, o execution.Outcom
 		recorder.Outcome(p.resource.Resource.Resource, p.session.Body(), d.ID, recording.Result{Final: o.Final, Err: o.Err})
 	}
 	if o.Succeeded() && o.Ignored == nil && o.HasEdit {
-		c.record.Unreported = append(c.record.Unreported, d.ID) // reported when the edit is written
+		c.Cycle.Unreported = append(c.Cycle.Unreported, d.ID) // reported when the edit is written
 	} else {
 		p.report.Outcome(p.session.Body(), d.ID, o)
 	}
@@ -182,15 +182,15 @@ func (c *cycle) releaseEssences() {
 		return
 	}
 	c.Old, c.New, c.Diff = nil, nil, nil
-	c.record.Release()
+	c.Cycle.Release()
 }
 
 func (c *cycle) restoreEssences() {
 	if c.packed == nil {
 		return
 	}
-	c.packed.Restore(c.record)
-	c.Old, c.New, c.Diff = differenceIn(c.record)
+	c.packed.Restore(c.Cycle)
+	c.Old, c.New, c.Diff = c.Cycle.Difference()
 }
 
 // essencesOf returns a function that returns the essences of a cycle at any time, so that
@@ -200,7 +200,7 @@ func essencesOf(packed *record.Packed) func() *handler.Cause {
 		var c handler.Cause
 		var r record.Cycle
 		packed.Restore(&r)
-		c.Old, c.New, c.Diff = differenceIn(&r)
+		c.Old, c.New, c.Diff = r.Difference()
 		return &c
 	}
 }

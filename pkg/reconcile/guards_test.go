@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
+
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -31,7 +33,7 @@ func (e restingEngine) bodyWith(t *testing.T, merge m) *object.Body {
 func (e restingEngine) detect(t *testing.T, body *object.Body) *cycle {
 	t.Helper()
 	p := e.newPass(e.engine.resources.get(kex.String()), e.keys[0])
-	c, err := detector{p.target}.detect(t.Context(), body)
+	c, err := p.plan(t.Context(), body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,22 +49,22 @@ func TestHandlersOfALaterChangeJoinAnOpenCycle(t *testing.T) {
 	})
 	body := e.bodyWith(t, m{"spec": m{"replicas": int64(7)}})
 	c := e.detect(t, body)
-	if got := idsOf(c.handlers); !slices.Equal(got, []string{"replicas/spec.replicas", "apply"}) {
+	if got := plan.IDsOf(c.Handlers); !slices.Equal(got, []string{"replicas/spec.replicas", "apply"}) {
 		t.Fatalf("got %q", got)
 	}
 	c.include()
-	c.record.Progress.Fail("replicas/spec.replicas", errors.New("never"))
+	c.Cycle.Progress.Fail("replicas/spec.replicas", errors.New("never"))
 	into := storage.Patch{}
 	isOvertaken := func(string) (bool, error) { return false, nil }
-	if err := e.engine.records.Store(t.Context(), c.record, body, into, report.Reporter{}, isOvertaken); err != nil {
+	if err := e.engine.records.Store(t.Context(), c.Cycle, body, into, report.Reporter{}, isOvertaken); err != nil {
 		t.Fatal(err)
 	}
 	into.Set(object.Path{"spec", "image"}, "another")
 	later := e.detect(t, object.NewBody(patch.ApplyMerge(body.Raw(), into)))
-	if got := idsOf(later.handlers); !slices.Equal(got, []string{"replicas/spec.replicas", "image/spec.image", "apply"}) {
+	if got := plan.IDsOf(later.Handlers); !slices.Equal(got, []string{"replicas/spec.replicas", "image/spec.image", "apply"}) {
 		t.Errorf("got %q", got)
 	}
-	if !later.record.Progress.Load("replicas/spec.replicas").Finished() || later.record.Progress.Load("image/spec.image").Finished() {
+	if !later.Cycle.Progress.Load("replicas/spec.replicas").Finished() || later.Cycle.Progress.Load("image/spec.image").Finished() {
 		t.Error("the handler that has ended must wait for the next cycle, and the other must not")
 	}
 }
@@ -138,7 +140,7 @@ func TestLeftoverRecordsAreRemoved(t *testing.T) {
 		c := e.detect(t, e.bodyWith(t, m{"metadata": m{"annotations": m{
 			"kopf.zalando.org/remove": `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"` + string(purpose) + `"}`,
 		}}}))
-		if !c.nothingToDo() {
+		if !c.NothingToDo() {
 			t.Fatalf("%s: there is something to do", purpose)
 		}
 		if got := c.decideNothingToDo().Leftovers != nil; got != want {

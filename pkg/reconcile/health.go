@@ -88,7 +88,7 @@ func countChildren(e *Engine) (counts []metrics.Children) {
 
 // ensuring returns the ids of the handlers that return children.
 func (r *resource) ensuring() (ids []string) {
-	for _, d := range r.declared {
+	for _, d := range r.Declared {
 		if id := d.Top().ID; d.Ensures != nil && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
@@ -111,7 +111,7 @@ func indexSizes(e *Engine) (sizes []metrics.Index) {
 // beginSeries begins the series of a resource, so that the first failure is an increase.
 func beginSeries(e *Engine, r *resource) {
 	var handlers []metrics.Handler
-	for _, d := range r.declared {
+	for _, d := range r.Declared {
 		if !d.Kind.IsAdmission() && !d.Kind.IsActivity() && d.Kind != handler.Conditions {
 			handlers = append(handlers, r.measured(d))
 		}
@@ -119,7 +119,7 @@ func beginSeries(e *Engine, r *resource) {
 	for _, id := range r.ensuring() {
 		e.Metrics.Ensuring(r.Name, id)
 	}
-	e.Metrics.Watching(r.Name, len(r.changing)+len(r.background)+len(r.triggered) > 0, handlers...)
+	e.Metrics.Watching(r.Name, len(r.Changing)+len(r.Background)+len(r.Triggered) > 0, handlers...)
 }
 
 // callsOf counts the calls of handlers.
@@ -206,7 +206,7 @@ func failedRollout(r revision.Report, state, others string) string {
 // startRollouts begins the rollouts of a resource with the objects that are known, and logs how
 // many objects must be handled again.
 func startRollouts(ctx context.Context, e *Engine, r *resource) {
-	if len(r.revised) == 0 {
+	if len(r.Revised) == 0 {
 		return
 	}
 	var subjects []revision.Subject
@@ -215,7 +215,7 @@ func startRollouts(ctx context.Context, e *Engine, r *resource) {
 			subjects = append(subjects, s)
 		}
 	}
-	for _, census := range e.revisions.Start(r.Name, r.revised, subjects) {
+	for _, census := range e.revisions.Start(r.Name, r.Revised, subjects) {
 		log := e.Logger.WithValues("resource", census.Resource, "handler", census.ID, "revision", census.Revision)
 		if census.Others > 0 {
 			log.Info("Objects were handled under another revision of the handler: they are handled again.", "objects", census.Others)
@@ -238,7 +238,7 @@ func subjectOf(ctx context.Context, e *Engine, r *resource, snapshot *object.Sna
 	if _, s.Cause.Old, err = e.records.Base(ctx, body, silent); err != nil {
 		return s, err
 	}
-	s.Cause.New = e.records.Essence(body, r.fields)
-	s.Progress, err = e.records.Progress(ctx, body, r.ids, silent)
+	s.Cause.New = e.records.Essence(body, r.Fields)
+	s.Progress, err = e.records.Progress(ctx, body, r.IDs, silent)
 	return s, err
 }

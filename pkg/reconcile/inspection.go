@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
+
 	"github.com/go-logr/logr"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -137,14 +139,14 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 	if err != nil {
 		return nil, err
 	}
-	if now.record != nil && !now.Reason.Handled() && now.record.Progress.Stored().HasOpen(cause.Resume) {
+	if now.Cycle != nil && !now.Reason.Handled() && now.Cycle.Progress.Stored().HasOpen(cause.Resume) {
 		now = resumed // by an operator that is running, or was
 	}
 	result.fill(now)
 	result.Failed, result.Forgotten = r.failuresIn(now)
 	i.readRecords(ctx, r, body, now, result)
 	ends := i.ends(ctx, body, now, result)
-	for _, d := range r.declared {
+	for _, d := range r.Declared {
 		one := InspectedHandler{Declaration: d, Undecidable: undecidable[d]}
 		if one.Undecidable == nil {
 			one.Undecidable = handler.WithRecover(func() error {
@@ -169,11 +171,10 @@ func (i *Inspector) resourceOf(found discovery.SelectedResource) *resource {
 	return known
 }
 
-// only returns the resource with some of its handlers. The fields that the others name still
-// belong to the essence, and their records still have a handler.
+// only returns the resource with some of its handlers.
 func (r *resource) only(kept func(*handler.Declaration) bool) *resource {
-	rest := newResource(r.Resource, r.declared.Where(kept))
-	rest.declared, rest.ids, rest.fields, rest.hasConditions = r.declared, r.ids, r.fields, r.hasConditions
+	rest := newResource(r.Resource, r.Declared.Where(kept))
+	rest.Handlers = r.Handlers.Only(kept)
 	return rest
 }
 
@@ -183,7 +184,7 @@ func (i *Inspector) detect(ctx context.Context, r *resource, body *object.Body, 
 	state.initial.Store(initial)
 	t := target{engine: i.engine, resource: r, key: key, object: state, report: i.engine.reporter(key, &state.reported)}
 	err = handler.WithRecover(func() (err error) {
-		c, err = detector{t}.detect(ctx, body)
+		c, err = t.plan(ctx, body)
 		return err
 	})
 	return c, err
@@ -198,7 +199,7 @@ func isOfFilters(err error) bool {
 // undecidable returns the declarations whose filters cannot be evaluated here.
 func (i *Inspector) undecidable(ctx context.Context, r *resource, body *object.Body) map[*handler.Declaration]error {
 	found := map[*handler.Declaration]error{}
-	for _, d := range r.declared {
+	for _, d := range r.Declared {
 		alone := r.only(func(other *handler.Declaration) bool { return other == d })
 		if _, err := i.detect(ctx, alone, body, true); isOfFilters(err) {
 			found[d] = err
@@ -209,28 +210,28 @@ func (i *Inspector) undecidable(ctx context.Context, r *resource, body *object.B
 
 // fill fills in what is about the object.
 func (n *Inspection) fill(c *cycle) {
-	n.Reason, n.InScope, n.HasFinalizer, n.NeedsFinalizer = c.Reason, c.inScope, c.hasFinalizer, c.needsFinalizer
-	if c.record == nil {
+	n.Reason, n.InScope, n.HasFinalizer, n.NeedsFinalizer = c.Reason, c.InScope, c.HasFinalizer, c.NeedsFinalizer
+	if c.Cycle == nil {
 		return
 	}
 	n.Old, n.New = c.Old, c.New
-	n.Diff, n.WasHandled, n.Open = c.Diff, c.record.Base != nil, c.record.Progress.Stored().HasOpen(c.Reason)
+	n.Diff, n.WasHandled, n.Open = c.Diff, c.Cycle.Base != nil, c.Cycle.Progress.Stored().HasOpen(c.Reason)
 	if c.Reason == cause.Delete {
-		n.HeldByFailure = c.record.HeldByFailure()
+		n.HeldByFailure = c.Cycle.HeldByFailure()
 	}
-	if c.requests != nil {
-		n.Requests = c.requests.Notes
+	if c.Requests != nil {
+		n.Requests = c.Requests.Notes
 	}
 }
 
 // readRecords reads what is stored about handlers.
 func (i *Inspector) readRecords(ctx context.Context, r *resource, body *object.Body, c *cycle, n *Inspection) {
-	records, ids := i.engine.records, idsOf(r.triggered)
-	if c.record != nil {
-		ids = append(c.record.Progress.IDs(), ids...)
+	records, ids := i.engine.records, plan.IDsOf(r.Triggered)
+	if c.Cycle != nil {
+		ids = append(c.Cycle.Progress.IDs(), ids...)
 		n.Undeclared, n.Remarks = records.Unknown(body, ids), map[string]string{}
 		for _, name := range n.Undeclared {
-			n.Remarks[name] = undeclared.Remark(name, r.ids)
+			n.Remarks[name] = undeclared.Remark(name, r.IDs)
 		}
 		_, err := records.Storages.DiffBase.Fetch(ctx, body)
 		n.addError(err)
@@ -246,10 +247,10 @@ func (i *Inspector) readRecords(ctx context.Context, r *resource, body *object.B
 
 // ends returns the states at which handlers have ended in the open cycle, if the object has changed since.
 func (i *Inspector) ends(ctx context.Context, body *object.Body, c *cycle, n *Inspection) map[string]object.Essence {
-	if c.record == nil || !n.Open {
+	if c.Cycle == nil || !n.Open {
 		return nil
 	}
-	ends, err := record.EndedAt(ctx, i.engine.records, c.record, body, i.engine.reporter(object.Key{}, nil))
+	ends, err := record.EndedAt(ctx, i.engine.records, c.Cycle, body, i.engine.reporter(object.Key{}, nil))
 	n.addError(err)
 	return ends
 }
@@ -260,7 +261,7 @@ func (i *Inspector) compareEnd(one *InspectedHandler, r *resource, now *cycle, e
 		return
 	}
 	one.Later = diff.Compute(end, now.New, diff.Full)
-	one.Again = detector{target{engine: i.engine, resource: r}}.isDue(now, one.ID, end, now.New)
+	one.Again = plan.IsDue(r.Changing, now.CallContext, one.ID, end, now.New)
 }
 
 func (n *Inspection) addError(err error) {
@@ -278,17 +279,17 @@ func (i *Inspector) judge(one *InspectedHandler, r *resource, now, resumed *cycl
 	one.OutOfScope = of.OutOfScope(one.Declaration)
 	switch {
 	case one.Kind.IsBackground():
-		one.Selected = slices.Contains(now.background, one.Declaration)
-		for _, m := range now.misfits {
-			if m.handler == one.Declaration {
-				one.Misfit = m.err
+		one.Selected = slices.Contains(now.Background, one.Declaration)
+		for _, m := range now.Misfits {
+			if m.Handler == one.Declaration {
+				one.Misfit = m.Err
 			}
 		}
 	case one.Kind.IsChange():
 		one.Verdict = (&target{engine: i.engine, resource: r, object: &objectState{}, report: i.engine.reporter(object.Key{}, nil)}).verdict(now, one.Declaration)
-		one.Selected = slices.Contains(now.handlers, one.Declaration)
-		one.Skips = one.Selected && now.willSkip(one.ID)
-		one.Resumes = slices.Contains(resumed.handlers, one.Declaration) && !one.Selected
+		one.Selected = slices.Contains(now.Handlers, one.Declaration)
+		one.Skips = one.Selected && now.WillSkip(one.ID)
+		one.Resumes = slices.Contains(resumed.Handlers, one.Declaration) && !one.Selected
 		if one.Revision != "" {
 			one.RevisionMark, one.RevisionFailed, _ = revision.Read(now.CallContext.Body, i.engine.revisions.Annotation).Of(one.ID)
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
@@ -26,30 +25,30 @@ import (
 
 // announce logs the start of a cycle, and the earlier cycle that it supersedes.
 func (t *target) announce(c *cycle) {
-	progress := c.record.Progress
-	if c.record.Called || progress.Stored().HasOpen(c.Reason) {
+	progress := c.Cycle.Progress
+	if c.Cycle.Called || progress.Stored().HasOpen(c.Reason) {
 		return
 	}
 	for reason, count := range progress.Stored().Superseded(c.Reason) {
 		t.report.Log.Info(fmt.Sprintf("The %s is superseded by the %s.", reason.Noun(), c.Reason.Noun()), "handlers", count)
 	}
 	switch log := t.report.Log.V(1); {
-	case !log.Enabled(), c.Reason == cause.Resume && len(c.handlers) == 0: // a resumption is not recorded
-	case len(c.handlers) == 0:
+	case !log.Enabled(), c.Reason == cause.Resume && len(c.Handlers) == 0: // a resumption is not recorded
+	case len(c.Handlers) == 0:
 		log.Info(fmt.Sprintf("No handler matches this %s; it is only recorded.", c.Reason.Noun()), "changes", len(c.Diff))
 	default:
-		log.Info(fmt.Sprintf("The %s is in progress.", c.Reason.Noun()), "handlers", len(c.handlers), "changes", len(c.Diff))
+		log.Info(fmt.Sprintf("The %s is in progress.", c.Reason.Noun()), "handlers", len(c.Handlers), "changes", len(c.Diff))
 	}
 }
 
 // reportDropped reports the handlers that were retried for this cause, and whose filters do not
 // match anymore: they are not called again, and the cycle ends without them.
 func (t *target) reportDropped(c *cycle, body *object.Body) {
-	if c.record == nil || !c.record.Progress.Stored().HasLeftovers() {
+	if c.Cycle == nil || !c.Cycle.Progress.Stored().HasLeftovers() {
 		return // nearly always
 	}
-	for _, id := range c.record.Progress.Stored().IDs() {
-		for _, d := range t.resource.changing {
+	for _, id := range c.Cycle.Progress.Stored().IDs() {
+		for _, d := range t.resource.Changing {
 			if d.ID != id || c.hasHandler(id) {
 				continue
 			}
@@ -66,20 +65,20 @@ func (t *target) reportDropped(c *cycle, body *object.Body) {
 
 // hasHandler reports whether the cycle has a handler with the id.
 func (c *cycle) hasHandler(id string) bool {
-	return slices.ContainsFunc(c.handlers, func(d *handler.Declaration) bool { return d.ID == id })
+	return slices.ContainsFunc(c.Handlers, func(d *handler.Declaration) bool { return d.ID == id })
 }
 
 // verdict returns why a change handler is called in the cycle, or why not.
 func (t *target) verdict(c *cycle, d *handler.Declaration) verdict.Verdict {
 	s := verdict.Situation{Declaration: d, Cause: &c.Cause, Now: time.Now(), Paused: t.engine.pause.isPaused()}
-	if stored := c.record.Progress.Load(d.ID).Stored(); stored != nil && stored.Purpose == c.Reason {
+	if stored := c.Cycle.Progress.Load(d.ID).Stored(); stored != nil && stored.Purpose == c.Reason {
 		s.Record = &verdict.Record{Attempts: stored.Retries, Message: stored.Message, Delayed: stored.Delayed, Success: stored.Success, Failure: stored.Failure}
 	}
-	if s.Record != nil && c.record.Progress.Load(d.ID).RemainingDelay(s.Now) == 0 {
+	if s.Record != nil && c.Cycle.Progress.Load(d.ID).RemainingDelay(s.Now) == 0 {
 		s.Record.Delayed = time.Time{} // a request has ended the wait
 	}
-	s.TakesPart = slices.Contains(c.handlers, d)
-	s.Misfit = c.record.Progress.WhyAside(d.ID)
+	s.TakesPart = slices.Contains(c.Handlers, d)
+	s.Misfit = c.Cycle.Progress.WhyAside(d.ID)
 	suspension := t.engine.requests.Suspension(c.CallContext.Body, s.Now)
 	s.Suspended, s.SuspendedUntil = suspension.Active, suspension.Until
 	s.Running, s.Limit = t.engine.slots.Lookup(t.key, d.ID)
@@ -160,13 +159,13 @@ func (p *pass) reportRetry(err error) {
 // says nothing. An object that is being deleted is not ready anyway; its conditions are about
 // what holds it.
 func (t *target) conditionsOf(c *cycle) write.ConditionsFunc {
-	if !t.resource.hasConditions || !t.resource.isResponsible(c) {
+	if !t.resource.HasConditions || !t.resource.isResponsible(c) {
 		return nil
 	}
 	now, generation := time.Now(), c.CallContext.Body.Generation()
 	return func(stored, edited map[string]any, continues bool) map[string]any {
 		s := t.situation(c)
-		if c.deleting && !s.Held && len(s.Misfits) == 0 {
+		if c.Deleting && !s.Held && len(s.Misfits) == 0 {
 			return nil
 		}
 		current, _ := object.Lookup(stored, object.Path{"metadata", "generation"})
@@ -178,8 +177,8 @@ func (t *target) conditionsOf(c *cycle) write.ConditionsFunc {
 // isResponsible reports whether any handler selects the object by its metadata: another
 // operator may handle the others.
 func (r *resource) isResponsible(c *cycle) bool {
-	return c.inScope || len(c.background)+len(c.misfits) > 0 ||
-		slices.ContainsFunc(r.changing, func(h *handler.Declaration) bool { return c.Concerns(h) })
+	return c.InScope || len(c.Background)+len(c.Misfits) > 0 ||
+		slices.ContainsFunc(r.Changing, func(h *handler.Declaration) bool { return c.Concerns(h) })
 }
 
 // situation returns what the handlers have come to. A failure is over when its handler takes
@@ -187,32 +186,26 @@ func (r *resource) isResponsible(c *cycle) bool {
 func (t *target) situation(c *cycle) conditions.Situation {
 	var s conditions.Situation
 	for _, m := range c.allMisfits() {
-		if m.waits {
-			s.Misfits = append(s.Misfits, fmt.Sprintf("Handler %s cannot be called: %s.", m.handler.ID, m.err))
+		if m.Waits {
+			s.Misfits = append(s.Misfits, fmt.Sprintf("Handler %s cannot be called: %s.", m.Handler.ID, m.Err))
 		}
 	}
 	s.Unready, s.Broken = t.engine.converger.Unready(c.CallContext.Body.UID())
 	takesPart := func(string) bool { return false }
-	s.Called, s.Applies = len(c.background) > 0, func() bool { return t.resource.appliesToCreation(c) }
-	if !c.nothingToDo() {
-		s.Called = s.Called || len(c.handlers) > 0
-		progress := c.record.Progress
+	s.Called, s.Applies = len(c.Background) > 0, func() bool { return c.AppliesToCreation(t.resource.Handlers) }
+	if !c.NothingToDo() {
+		s.Called = s.Called || len(c.Handlers) > 0
+		progress := c.Cycle.Progress
 		takesPart = func(id string) bool { return execution.TakesPart(progress, id) }
-		s.Unfinished, s.Failed, s.Held = execution.HasUnfinished(progress), execution.Failures(progress), c.deleting && c.record.HeldByFailure() != ""
+		s.Unfinished, s.Failed, s.Held = execution.HasUnfinished(progress), execution.Failures(progress), c.Deleting && c.Cycle.HeldByFailure() != ""
 	}
 	restored := t.addRestorations(&s, c.calls)
 	s.Called = s.Called || len(restored) > 0
 	s.IsOver = func(id string) bool {
-		declared := execution.ParentOf(id, t.resource.ids)
+		declared := execution.ParentOf(id, t.resource.IDs)
 		return declared == "" || takesPart(declared) || slices.Contains(restored, declared)
 	}
 	return s
-}
-
-// appliesToCreation reports whether a handler is called if the object is created as it is.
-func (r *resource) appliesToCreation(c *cycle) bool {
-	creation := &handler.Cause{CallContext: c.CallContext, Reason: cause.Create, New: c.New, Diff: diff.Compute(nil, c.New, diff.Full)}
-	return len(r.changing.Selected(creation)) > 0
 }
 
 // addRestorations adds what the calls have come to that restore children outside of cycles, and
@@ -222,7 +215,7 @@ func (t *target) addRestorations(s *conditions.Situation, calls triggeredCalls) 
 		return nil
 	}
 	records := calls.Records()
-	for _, d := range t.resource.triggered.OfKind(handler.OnDisturbance) {
+	for _, d := range t.resource.Triggered.OfKind(handler.OnDisturbance) {
 		state := calls.Ended(d.ID)
 		switch {
 		case state != nil && state.Failure:
@@ -241,7 +234,7 @@ func (t *target) addRestorations(s *conditions.Situation, calls triggeredCalls) 
 
 // HasConditions reports whether the operator writes the conditions of the objects of a resource.
 func (i *Inspector) HasConditions(found discovery.SelectedResource) bool {
-	return i.resourceOf(found).hasConditions
+	return i.resourceOf(found).HasConditions
 }
 
 // CheckConditions returns the error with which an operator refuses to start, because the objects of a
@@ -255,14 +248,14 @@ func (i *Inspector) CheckConditions(found discovery.SelectedResource, definition
 // the object keep them. Forgotten are those of handlers that are not declared: they no longer count
 // after the next pass over the object.
 func (r *resource) failuresIn(c *cycle) (failures, forgotten map[string]string) {
-	if !r.hasConditions {
+	if !r.HasConditions {
 		return nil, nil
 	}
 	failures, forgotten = map[string]string{}, map[string]string{}
-	held := !c.deleting && r.isResponsible(c)
+	held := !c.Deleting && r.isResponsible(c)
 	for id, message := range conditions.FailuresIn(c.CallContext.Body.Raw()) {
 		switch {
-		case execution.ParentOf(id, r.ids) != "":
+		case execution.ParentOf(id, r.IDs) != "":
 			failures[id] = message
 		case held:
 			forgotten[id] = message
@@ -282,11 +275,11 @@ func (i *Inspector) Count(ctx context.Context, found discovery.SelectedResource,
 		return err
 	}
 	c, err := i.detect(ctx, r, body, false)
-	if err != nil || c.record == nil {
+	if err != nil || c.Cycle == nil {
 		return err
 	}
 	return handler.WithRecover(func() error {
-		in.Add(i.engine.revisions, revision.Subject{Key: keyIn(r, body), Cause: &c.Cause, Progress: c.record.Progress})
+		in.Add(i.engine.revisions, revision.Subject{Key: keyIn(r, body), Cause: &c.Cause, Progress: c.Cycle.Progress})
 		return nil
 	})
 }

@@ -129,7 +129,7 @@ func (w *workers) beginPass(p *pass) ctrl.Result {
 // runsCode reports whether code of users can run in the part of a pass that calls no handlers: what decides about handlers,
 // stores the state, delays daemons and timers, or is an edit that has not been written.
 func (p *pass) runsCode() bool {
-	return p.engine.runsCode || p.resource.runsCode || len(p.resource.background) > 0 || p.object.writes.HasPending() || p.object.writes.HasEdits()
+	return p.engine.runsCode || p.resource.runsCode || len(p.resource.Background) > 0 || p.object.writes.HasPending() || p.object.writes.HasEdits()
 }
 
 // endBeginning detaches a pass with due handlers, and ends any other.
@@ -231,8 +231,8 @@ func (p *pass) keepUp(ctx context.Context) error {
 		return nil
 	}
 	p.stopBackgroundOfDeleted()
-	c, err := detector{p.target}.detect(ctx, p.session.Body())
-	if err != nil || c.mustAddFinalizer() {
+	c, err := p.plan(ctx, p.session.Body())
+	if err != nil || c.MustAddFinalizer() {
 		return err
 	}
 	return p.syncBackground(c)
@@ -281,19 +281,19 @@ func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Dur
 		return nil, false, wake, p.leaveSuspended(ctx)
 	}
 	p.stopBackgroundOfDeleted()
-	c, err := detector{p.target}.detect(ctx, p.session.Body())
+	c, err := p.plan(ctx, p.session.Body())
 	if err != nil {
 		return nil, false, 0, err
 	}
 	if p.engine.Recorder != nil {
-		detector{p.target}.recordSituation(c)
+		p.recordPlan(c)
 	}
 	p.object.seen = true
 	p.reportDropped(c, p.session.Body())
 	p.reportRequests(c, p.session.Body())
 	p.noteRevisions(c, p.session.Body())
 	p.isOpen = c.isOpen
-	if c.mustAddFinalizer() && p.needsFinalizerAlone(c) {
+	if c.MustAddFinalizer() && p.needsFinalizerAlone(c) {
 		again, err := p.addFinalizer(ctx)
 		return nil, again, 0, err
 	}
@@ -309,7 +309,7 @@ func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Dur
 	}
 	p.reportMisfits(c)
 	again, wake, err = p.record(ctx, c)
-	if err != nil && c.mustAddFinalizer() {
+	if err != nil && c.MustAddFinalizer() {
 		p.object.writes.Drop() // no handler has left anything in it, and the finalizer alone may be accepted
 	}
 	return nil, again, wake, err

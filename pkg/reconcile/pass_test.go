@@ -23,7 +23,7 @@ func creating(r *registry.Registry) {
 // unwatch lets the resource be redefined: this version of it has no watch anymore.
 func (l *lone) unwatch() {
 	former := l.engine.resources.get(kex.String())
-	l.engine.resources.put(newResource(watch.NewResource(kex, former.API), former.declared))
+	l.engine.resources.put(newResource(watch.NewResource(kex, former.API), former.Declared))
 }
 
 // pending makes a pass whose write fails, so that it waits for the next one.
@@ -91,7 +91,7 @@ func TestDaemonsOfForgottenObjectsKnowWhy(t *testing.T) {
 						t.Fatal(err)
 					}
 				} else {
-					r = newResource(watch.NewResource(kex, r.API), r.declared)
+					r = newResource(watch.NewResource(kex, r.API), r.Declared)
 					e.engine.resources.put(r)
 					want = handler.StopMismatch
 				}

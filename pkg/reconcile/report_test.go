@@ -19,6 +19,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -43,11 +44,11 @@ func witnessed(t *testing.T) (*pass, *witness) {
 
 func TestSupersededCauseIsLogged(t *testing.T) {
 	p, w := witnessed(t)
-	c := &cycle{Cause: handler.Cause{Reason: cause.Delete}, record: &record.Cycle{}}
-	c.record.Progress = execution.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
-	c.record.Progress.Load("a")
-	c.record.Progress.Load("b")
-	c.handlers = registry.Handlers{{ID: "c"}}
+	c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.Delete}, Cycle: &record.Cycle{}}}
+	c.Cycle.Progress = execution.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
+	c.Cycle.Progress.Load("a")
+	c.Cycle.Progress.Load("b")
+	c.Handlers = registry.Handlers{{ID: "c"}}
 	p.announce(c)
 	if got := strings.Join(w.log, "\n"); !strings.Contains(got, "The creation is superseded by the deletion.") || !strings.Contains(got, `"handlers"=2`) ||
 		!strings.Contains(got, "The deletion is in progress.") {
@@ -57,8 +58,8 @@ func TestSupersededCauseIsLogged(t *testing.T) {
 
 func TestChangeWithoutHandlersIsLogged(t *testing.T) {
 	p, w := witnessed(t)
-	c := &cycle{Cause: handler.Cause{Reason: cause.Update}, record: &record.Cycle{}}
-	c.record.Progress = execution.NewProgress(func(string) *storage.Record { return nil })
+	c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.Update}, Cycle: &record.Cycle{}}}
+	c.Cycle.Progress = execution.NewProgress(func(string) *storage.Record { return nil })
 	p.announce(c)
 	if got := strings.Join(w.log, "\n"); !strings.Contains(got, "No handler matches this update") {
 		t.Errorf("got %s", got)
@@ -67,8 +68,8 @@ func TestChangeWithoutHandlersIsLogged(t *testing.T) {
 
 func TestResumptionWithoutHandlersIsNotLogged(t *testing.T) {
 	p, w := witnessed(t)
-	c := &cycle{Cause: handler.Cause{Reason: cause.Resume}, record: &record.Cycle{}}
-	c.record.Progress = execution.NewProgress(func(string) *storage.Record { return nil })
+	c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.Resume}, Cycle: &record.Cycle{}}}
+	c.Cycle.Progress = execution.NewProgress(func(string) *storage.Record { return nil })
 	p.announce(c)
 	if len(w.log) > 0 {
 		t.Errorf("got %q", w.log)
@@ -91,17 +92,17 @@ func TestSuccessIsReportedWhenItsEditIsWritten(t *testing.T) {
 	if _, err := p.session.Refresh(t.Context(), p.resource.Cached(p.key.NamespacedName)); err != nil {
 		t.Fatal(err)
 	}
-	c := &cycle{record: &record.Cycle{Progress: execution.NewProgress(func(string) *storage.Record { return nil })}}
+	c := &cycle{Plan: &plan.Plan{Cycle: &record.Cycle{Progress: execution.NewProgress(func(string) *storage.Record { return nil })}}}
 	for _, id := range []string{"written", "rejected"} {
-		c.record.Progress.Load(id)
+		c.Cycle.Progress.Load(id)
 		p.afterAttempt(c, &handler.Declaration{ID: id}, execution.Outcome{Final: true, HasEdit: true})
 	}
 	if len(w.log) > 0 || len(w.events) > 0 {
 		t.Errorf("before anything is written: %q %q", w.log, w.events)
 	}
-	c.record.FailHandler("rejected", errors.New("no such field"))
-	p.finishCycle(write.Outcome{Cycle: c.record})
-	p.finishCycle(write.Outcome{Cycle: c.record}) // reports nothing more
+	c.Cycle.FailHandler("rejected", errors.New("no such field"))
+	p.finishCycle(write.Outcome{Cycle: c.Cycle})
+	p.finishCycle(write.Outcome{Cycle: c.Cycle}) // reports nothing more
 	log, events := strings.Join(w.log, "\n"), strings.Join(w.events, "\n")
 	if strings.Count(log, "succeeded") != 1 || !strings.Contains(events, "HandlerSucceeded: Handler written succeeded.") || strings.Contains(events, "rejected") {
 		t.Errorf("got %s, %s", log, events)
@@ -147,9 +148,9 @@ func TestProgressOfUndeclaredHandlersIsReported(t *testing.T) {
 func TestVerdictKnowsTheSlots(t *testing.T) {
 	p, _ := witnessed(t)
 	body := p.resource.Cached(p.key.NamespacedName).Body()
-	c := &cycle{Cause: handler.Cause{Reason: cause.Create, CallContext: handler.CallContext{Body: body}}, record: &record.Cycle{}}
-	c.record.Progress = execution.NewProgress(func(string) *storage.Record { return nil })
-	d := p.resource.changing[0]
+	c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.Create, CallContext: handler.CallContext{Body: body}}, Cycle: &record.Cycle{}}}
+	c.Cycle.Progress = execution.NewProgress(func(string) *storage.Record { return nil })
+	d := p.resource.Changing[0]
 	expect := func(want string) {
 		t.Helper()
 		if got := p.verdict(c, d).String(); got != want {

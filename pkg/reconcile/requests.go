@@ -7,10 +7,7 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
-	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/request"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
@@ -23,61 +20,13 @@ import (
 // that of requests.
 const RevisionsAnnotation = revision.Name
 
-// readRequests reads the requests of the object, and returns the handlers to call again. An
-// object to which nothing has happened is resumed for them: with old and new values that are
-// equal.
-func (d detector) readRequests(c *cycle, body *object.Body) (reruns []string) {
-	if !c.inScope || c.Reason == cause.Free {
-		return nil
-	}
-	c.requests = d.engine.requests.Read(body)
-	reruns = c.requests.Reruns(c.record.Progress)
-	if c.Reason == cause.NoOp && slices.ContainsFunc(reruns, func(id string) bool { return d.rerunnable(c, id) != nil }) {
-		c.Reason, c.record.Reason = cause.Resume, cause.Resume
-	}
-	return reruns
-}
-
-// withReruns adds the handlers that are called again on request.
-func (d detector) withReruns(c *cycle, selected registry.Handlers, ids []string) registry.Handlers {
-	if c.Reason == cause.Delete {
-		return selected
-	}
-	for _, id := range ids {
-		again := d.rerunnable(c, id)
-		if again != nil && !slices.ContainsFunc(selected, func(h *handler.Declaration) bool { return h.ID == id }) {
-			selected = append(slices.Clip(selected), again)
-		}
-	}
-	return selected
-}
-
-// rerunnable returns the declaration for calling a handler again, or nil if there is none, or
-// if it does not match the object.
-func (d detector) rerunnable(c *cycle, id string) *handler.Declaration {
-	i := slices.IndexFunc(d.resource.changing, func(h *handler.Declaration) bool {
-		return h.ID == id && h.Kind != handler.OnDelete && h.InScope(&c.Cause)
-	})
-	if i < 0 {
-		return nil
-	}
-	return d.resource.changing[i]
-}
-
 // honored returns the annotation that records the new requests, if any.
 func (c *cycle) honored() map[string]string {
-	key, value := c.requests.Record()
+	key, value := c.Requests.Record()
 	if key == "" {
 		return nil
 	}
 	return map[string]string{key: value}
-}
-
-// willSkip reports whether a request that is not honored yet has ended the handler.
-func (c *cycle) willSkip(id string) bool {
-	state := c.record.Progress.Load(id)
-	stored := state.Stored()
-	return state.HasEnded(c.Reason) && state.Success && (stored == nil || !stored.Success || stored.Purpose != c.Reason)
 }
 
 // RequestNote says what came of a request.
@@ -85,12 +34,12 @@ type RequestNote = requests.Note
 
 // reportRequests reports, once, what came of the requests.
 func (t *target) reportRequests(c *cycle, body *object.Body) {
-	if !c.inScope {
+	if !c.InScope {
 		return // another operator may honor them
 	}
 	notes := t.engine.requests.Mistyped(body)
-	if c.requests != nil {
-		notes = append(notes, c.requests.Notes...)
+	if c.Requests != nil {
+		notes = append(notes, c.Requests.Notes...)
 	}
 	textOf := func(note RequestNote) string { return note.Value + note.Message }
 	texts := make([]string, len(notes))

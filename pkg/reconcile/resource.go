@@ -8,13 +8,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/children"
@@ -23,7 +24,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
@@ -31,32 +31,18 @@ import (
 type resource struct {
 	*watch.Resource
 
-	declared registry.Handlers // all
-	changing registry.Handlers
-	ids      []string // of the change handlers
-	events   registry.Handlers
-	// background contains the daemons and timers. idling is set if one of them waits
-	// until the object is idle.
-	background registry.Handlers
-	idling     bool
-	indexer    *indexing.Indexer // nil without indices
-	// revised contains the handlers that have a revision, one declaration of each.
-	revised registry.Handlers
-	// hasConditions is set if the status says what the handlers have come to.
-	hasConditions bool
-	// triggered contains the handlers that are called for what happens to other objects.
-	triggered registry.Handlers
+	*plan.Handlers
+
+	events registry.Handlers
+	// idling is set if a daemon or timer waits until the object is idle.
+	idling  bool
+	indexer *indexing.Indexer // nil without indices
 	// reportedIDs are the ids under which handlers are reported, by their own ids, if these differ.
 	reportedIDs map[string]string
 	// drifting contains the handlers that decide about what others change in children.
 	drifting registry.Handlers
 	// asChild is set if the objects can be children of others.
 	asChild *children.Kind
-	// fields are the fields that handlers name, except indices. They belong to the
-	// essence even if they are in the status, as in Kopf.
-	fields []object.Path
-	// unserved contains the deletion handlers of other versions, which are not called.
-	unserved registry.Handlers
 	// runsCode is set if code of users decides about the handlers.
 	runsCode bool
 	// leaving contains the daemons of objects that are no longer watched.
@@ -64,23 +50,12 @@ type resource struct {
 }
 
 func newResource(watched *watch.Resource, handlers registry.Handlers) *resource {
-	r := &resource{Resource: watched, declared: handlers}
-	r.changing = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsChange() })
-	r.ids = idsOf(r.changing)
+	r := &resource{Resource: watched, Handlers: plan.Sort(handlers)}
 	r.events = handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnEvent })
-	r.background = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsBackground() })
-	r.revised = revision.Declared(r.changing)
-	r.hasConditions = len(handlers.OfKind(handler.Conditions)) > 0
-	r.triggered = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsTriggered() })
-	r.reportedIDs = reportedIDs(r.triggered)
+	r.reportedIDs = reportedIDs(r.Triggered)
 	r.drifting = handlers.OfKind(handler.OnDrift)
 	r.runsCode = slices.ContainsFunc(handlers, (*handler.Declaration).RunsCode)
-	r.idling = slices.ContainsFunc(r.background, func(d *handler.Declaration) bool { return d.Idle > 0 })
-	for _, d := range handlers.Where(func(d *handler.Declaration) bool { return d.Kind.ExtendsEssence() }) {
-		if d.Field != nil && !slices.ContainsFunc(r.fields, func(p object.Path) bool { return slices.Equal(p, d.Field) }) {
-			r.fields = append(r.fields, d.Field)
-		}
-	}
+	r.idling = slices.ContainsFunc(r.Background, func(d *handler.Declaration) bool { return d.Idle > 0 })
 	return r
 }
 
@@ -107,19 +82,19 @@ func reportedIDs(handlers registry.Handlers) map[string]string {
 // isObservedOnly reports whether the resource is only watched for indices, or because its
 // objects are children, so that there are no passes over its objects.
 func (r *resource) isObservedOnly() bool {
-	return len(r.changing) == 0 && len(r.events) == 0 && len(r.background) == 0 && len(r.triggered) == 0
+	return len(r.Changing) == 0 && len(r.events) == 0 && len(r.Background) == 0 && len(r.Triggered) == 0
 }
 
 // checkConditions returns an error if the resource cannot have conditions, or if no handler
 // decides about them. Without the permission to get the definition, the API server shows with
 // the first write whether it stores them.
 func (r *resource) checkConditions(ctx context.Context, e *Engine) error {
-	if !r.hasConditions {
+	if !r.HasConditions {
 		return nil
 	}
 	definition, permitted, err := r.definition(ctx, e)
 	if err != nil {
-		return fmt.Errorf("%s: the definition of %s cannot be read: %w", r.declared.OfKind(handler.Conditions)[0].DeclaredAt, r.Name, err)
+		return fmt.Errorf("%s: the definition of %s cannot be read: %w", r.Declared.OfKind(handler.Conditions)[0].DeclaredAt, r.Name, err)
 	}
 	if err := r.refuseConditions(definition, permitted); err != nil {
 		return err
@@ -134,9 +109,9 @@ func (r *resource) checkConditions(ctx context.Context, e *Engine) error {
 // refuseConditions returns an error if the resource cannot have the declared conditions. Without the
 // permission to get the definition, the schema is unknown.
 func (r *resource) refuseConditions(definition map[string]any, permitted bool) (err error) {
-	place := r.declared.OfKind(handler.Conditions)[0].DeclaredAt
+	place := r.Declared.OfKind(handler.Conditions)[0].DeclaredAt
 	switch {
-	case len(r.changing) == 0 && len(r.background) == 0:
+	case len(r.Changing) == 0 && len(r.Background) == 0:
 		return fmt.Errorf("%s: kopf.Conditions is declared for %s, which has no handlers of changes, daemons, or timers", place, r.Name)
 	case permitted:
 		err = conditions.Check(r.Resource.Resource, definition)

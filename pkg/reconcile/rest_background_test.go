@@ -73,7 +73,7 @@ func TestIdleObjectWithHandlersTakesLittleMemory(t *testing.T) {
 func TestCallsInTheBackgroundAreCheap(t *testing.T) {
 	const limit = 20 // allocations
 	e, b := attended(t)
-	d := e.engine.resources.get(b.key.Resource).background[0]
+	d := e.engine.resources.get(b.key.Resource).Background[0]
 	if allocations := testing.AllocsPerRun(100, func() { b.Prepare(t.Context(), d) }); allocations > limit {
 		t.Errorf("%.0f allocations to prepare a call, more than %d", allocations, limit)
 	}

@@ -195,7 +195,7 @@ func BenchmarkDetect(b *testing.B) {
 	body.Raw() // decoded before the measurement
 	b.ReportAllocs()
 	for b.Loop() {
-		if c, err := (detector{p.target}).detect(b.Context(), body); err != nil || c.Reason.Handled() {
+		if c, err := p.plan(b.Context(), body); err != nil || c.Reason.Handled() {
 			b.Fatal(c, err)
 		}
 	}

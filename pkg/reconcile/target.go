@@ -49,7 +49,7 @@ func (t *target) isAtRest(cached *object.Snapshot) bool {
 		return false
 	}
 	t.resetFor(cached.GetUID())
-	return t.object.isReconciledAt(cached.GetResourceVersion()) && !t.isTriggered() && !t.engine.revisions.IsPending(t.resource.revised, t.key)
+	return t.object.isReconciledAt(cached.GetResourceVersion()) && !t.isTriggered() && !t.engine.revisions.IsPending(t.resource.Revised, t.key)
 }
 
 // prepareCall returns the context and the arguments for one call of a handler.

@@ -24,7 +24,7 @@ type triggeredCalls struct {
 
 // isTriggered reports whether handlers must be called for what has happened to other objects.
 func (t *target) isTriggered() bool {
-	return len(t.resource.triggered) > 0 && t.engine.objects.triggers.IsPending(t.key)
+	return len(t.resource.Triggered) > 0 && t.engine.objects.triggers.IsPending(t.key)
 }
 
 // triggering is the part of a pass that makes these calls.
@@ -35,13 +35,13 @@ type triggering struct {
 
 // sync makes the triggers of the handlers that match the object now, and finds their calls.
 func (t triggering) sync(ctx context.Context) error {
-	declared, c := t.resource.triggered, t.cycle
+	declared, c := t.resource.Triggered, t.cycle
 	if len(declared) == 0 {
 		return nil
 	}
 	body, set := t.session.Body(), &t.engine.objects.triggers
 	whole := &handler.Cause{CallContext: c.CallContext, New: body.Raw()}
-	matching := declared.Where(func(d *handler.Declaration) bool { return (d.Deleted || !c.deleting) && d.InScope(whole) })
+	matching := declared.Where(func(d *handler.Declaration) bool { return (d.Deleted || !c.Deleting) && d.InScope(whole) })
 	err := set.Sync(triggers.Object{
 		Key: t.key, UID: body.UID(), Handlers: matching, Declared: declared, New: t.newTrigger,
 		IsAhead: func(id string) bool { return t.isAhead(matching, id) },
@@ -49,7 +49,7 @@ func (t triggering) sync(ctx context.Context) error {
 	})
 	c.calls.Calls = set.Calls(t.key, func(id string) bool {
 		of := matching.Where(func(d *handler.Declaration) bool { return d.ID == id })
-		return len(detector{t.target}.withoutMisfits(c, of)) == 0
+		return len(c.WithoutMisfits(of)) == 0
 	})
 	return err
 }
@@ -65,16 +65,16 @@ func (t triggering) isAhead(declared registry.Handlers, id string) bool {
 // in the next one.
 func (t triggering) hasToSee(id string) bool {
 	c := t.cycle
-	if c.nothingToDo() {
+	if c.NothingToDo() {
 		return false
 	}
-	state := c.record.Progress.Load(id)
+	state := c.Cycle.Progress.Load(id)
 	if !state.Finished() || state.Purpose != c.Reason {
-		return slices.ContainsFunc(c.handlers, func(d *handler.Declaration) bool { return d.ID == id })
+		return slices.ContainsFunc(c.Handlers, func(d *handler.Declaration) bool { return d.ID == id })
 	}
-	states, err := record.EndedAt(t.workers.writes, t.engine.records, c.record, t.session.Body(), t.report)
+	states, err := record.EndedAt(t.workers.writes, t.engine.records, c.Cycle, t.session.Body(), t.report)
 	ended, isEarlier := states[id]
-	return err != nil || isEarlier && c.record.IsDue(id, ended, c.New)
+	return err != nil || isEarlier && c.Cycle.IsDue(id, ended, c.New)
 }
 
 // newTrigger returns the trigger of a handler. If failed is set, an earlier process has failed
@@ -97,10 +97,10 @@ func (t triggering) newTrigger(d *handler.Declaration, failed bool) triggers.Tri
 // called because of the start: the cycle that was open then is still open, and the handler has ended in it.
 func (t triggering) mustCatchUp(id string) bool {
 	c := t.cycle
-	if !t.object.startedByPredecessor || t.object.handled || c.nothingToDo() {
+	if !t.object.startedByPredecessor || t.object.handled || c.NothingToDo() {
 		return false
 	}
-	return !slices.ContainsFunc(c.handlers, func(d *handler.Declaration) bool { return d.ID == id && !c.hasFinished(d) })
+	return !slices.ContainsFunc(c.Handlers, func(d *handler.Declaration) bool { return d.ID == id && !c.HasFinished(d) })
 }
 
 // prepare makes the runner.

@@ -42,7 +42,7 @@ func TestUpdateSurvivesARedefinition(t *testing.T) {
 		settle(10 * time.Second)
 		key := c.key("kexes", "one")
 		former := c.engine.resources.get(key.Resource)
-		unwatched := newResource(watch.NewResource(kex, former.API), former.changing)
+		unwatched := newResource(watch.NewResource(kex, former.API), former.Changing)
 		unwatched.Resource.Resource, unwatched.Name = former.Resource.Resource, former.Name
 		c.engine.resources.put(unwatched)
 		c.engine.enqueue(key)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
@@ -37,6 +38,23 @@ type Cycle struct {
 	Settled bool
 	// HasNext is set if the cycle has ended, and the next one begins with handlers that are ahead of the new base.
 	HasNext bool
+}
+
+// Difference returns the essences that the cycle is about, and their difference.
+func (c *Cycle) Difference() (before, after object.Essence, difference diff.Diff) {
+	return c.Old, c.New, diff.Compute(c.Old, c.New, diff.Full)
+}
+
+// Reopen adds what earlier passes have stored about the cycle, if it is open: the handlers that are
+// ahead of it.
+func (c *Cycle) Reopen(stored Stored) {
+	if stored.Open == nil || !c.Reason.IsChange() || !c.Progress.Stored().HasOpen(c.Reason) {
+		return
+	}
+	for id := range stored.Open.At {
+		c.Progress.Settle(id, c.Reason)
+		execution.Refer(c.Progress, c.ParentOf(id), id)
+	}
 }
 
 // HeldByFailure returns the id of a failed deletion handler that holds the object, or "" if

@@ -88,7 +88,7 @@ func TestEveryErrorOfAStorageIsReturned(t *testing.T) {
 		calls int // of the storage
 		do    func(f *fixture, c *Cycle) error
 	}{
-		"Reopen": {1, func(f *fixture, c *Cycle) error { return f.Reopen(f.t.Context(), c, f.body, f.report) }},
+		"Read": {6, (*fixture).reopen},
 		"Store": {7, func(f *fixture, c *Cycle) error {
 			return f.Store(f.t.Context(), c, f.body, storage.Patch{}, f.report, overtakenAre())
 		}},
@@ -205,7 +205,7 @@ func TestOnlyChangesAreReopened(t *testing.T) {
 		if kept := f.kept(c); (kept != nil) != want {
 			t.Errorf("%s: got %+v", reason, kept)
 		}
-		f.must(f.Reopen(t.Context(), c, f.body, f.report))
+		f.must(f.reopen(c))
 	}
 }
 

@@ -84,11 +84,18 @@ func (f *fixture) cycle(reason cause.Reason, ids ...string) *Cycle {
 	f.must(err)
 	c := &Cycle{Reason: reason, Base: base, Old: old, New: f.Essence(f.body, nil), Progress: f.progress(ids...), Declared: ids}
 	c.IsDue = func(_ string, before, after object.Essence) bool { return size(before) != size(after) }
-	f.must(f.Reopen(f.t.Context(), c, f.body, f.report))
+	f.must(f.reopen(c))
 	for _, id := range ids {
 		c.Progress.Include(id, reason, false)
 	}
 	return c
+}
+
+// reopen adds what is stored about a cycle.
+func (f *fixture) reopen(c *Cycle) error {
+	stored, err := f.Read(f.t.Context(), f.body, c.Progress.IDs(), nil, f.report)
+	c.Reopen(stored)
+	return err
 }
 
 // store stores the progress of a cycle that no other operator has moved on.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
@@ -26,6 +27,34 @@ func (k Keeper) clear(essence object.Essence) object.Essence {
 		return nil
 	}
 	return k.Storages.Progress.Clear(essence)
+}
+
+// Stored is what is stored on an object, and the essence that is compared with it.
+type Stored struct {
+	// Base is the essence that was last handled; Old is the same without the operator's own records.
+	// Nil means that the object was never handled.
+	Base, Old object.Essence
+	// New is the present essence.
+	New object.Essence
+	// Progress has the records of the handlers of changes.
+	Progress *execution.Progress
+	// Open is the open cycle of a creation or an update; nil if there is none.
+	Open *storage.Cycle
+}
+
+// Read reads what is stored about the handlers of changes with the ids. The extra fields belong to the essence.
+func (k Keeper) Read(ctx context.Context, body *object.Body, ids []string, extra []object.Path, r report.Reporter) (s Stored, err error) {
+	if s.Base, s.Old, err = k.Base(ctx, body, r); err != nil {
+		return Stored{}, err
+	}
+	if s.Progress, err = k.Progress(ctx, body, ids, r); err != nil {
+		return Stored{}, err
+	}
+	s.New = k.Essence(body, extra)
+	if records := s.Progress.Stored(); records.HasOpen(cause.Create) || records.HasOpen(cause.Update) {
+		s.Open, err = k.kept(ctx, body, r, func() (*execution.Progress, error) { return s.Progress, nil })
+	}
+	return s, err
 }
 
 // Base returns the stored essence that was last handled, as it is and without the operator's

@@ -75,7 +75,7 @@ func (l *line) open(reason cause.Reason) *Cycle {
 		}
 		return !strings.HasPrefix(id, "not") && size(before) != size(after)
 	}
-	l.must(l.Reopen(l.t.Context(), c, l.body, l.report))
+	l.must(l.reopen(c))
 	for _, id := range l.ids {
 		if c.IsDue(id, c.Old, c.New) {
 			c.Progress.Include(id, reason, false)

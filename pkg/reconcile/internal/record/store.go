@@ -12,23 +12,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// Reopen adds what earlier passes have stored about an open cycle: the handlers that are
-// ahead of it.
-func (k Keeper) Reopen(ctx context.Context, c *Cycle, body *object.Body, r report.Reporter) error {
-	if !c.Reason.IsChange() {
-		return nil
-	}
-	kept, err := k.kept(ctx, body, r, func() (*execution.Progress, error) { return c.Progress, nil })
-	if err != nil || kept == nil {
-		return err
-	}
-	for id := range kept.At {
-		c.Progress.Settle(id, c.Reason)
-		execution.Refer(c.Progress, c.ParentOf(id), id)
-	}
-	return nil
-}
-
 // EndedAt returns the states at which handlers have ended in the open cycle, if they differ from that of the pass.
 func EndedAt(ctx context.Context, k Keeper, c *Cycle, body *object.Body, r report.Reporter) (map[string]object.Essence, error) {
 	if !c.Reason.IsChange() {

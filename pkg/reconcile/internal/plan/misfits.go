@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+)
+
+// Misfit is a handler that cannot be called, because the object does not fit its Go type.
+type Misfit struct {
+	Handler *handler.Declaration
+	Err     *handler.MisfitError
+	// Waits is set if the handler waits until the object fits. Otherwise, it is skipped.
+	Waits bool
+}
+
+// setMisfitsAside sets the selected handlers aside whose Go type the object does not fit: they
+// are due, but cannot be called. It returns the handlers of the cycle, with those that wait
+// and without those that are skipped. It asks only about handlers that are about to be called.
+func (p *Plan) setMisfitsAside(selected registry.Handlers) registry.Handlers {
+	return selected.Where(func(d *handler.Declaration) bool {
+		if p.HasFinished(d) {
+			return true
+		}
+		err := d.Misfit(&p.Cause)
+		if err == nil || p.Reason == cause.Delete && d.OnMisfit == handler.CallUntyped {
+			return true
+		}
+		waits := p.Reason != cause.Delete || p.mustWaitFor(d)
+		p.Misfits = append(p.Misfits, Misfit{d, err, waits})
+		if waits {
+			p.Cycle.Progress.SetAside(d.ID, err)
+		}
+		return waits
+	})
+}
+
+// mustWaitFor reports whether a deletion waits for a handler that does not fit. An object that
+// no handler has worked on has nothing to clean up.
+func (p *Plan) mustWaitFor(d *handler.Declaration) bool {
+	return d.HoldsDeletion() && d.OnMisfit == handler.Hold && p.wasHandled()
+}
+
+// wasHandled reports whether a handler may have worked on the object before its deletion.
+func (p *Plan) wasHandled() bool {
+	progress := p.Cycle.Progress
+	return p.Cycle.Base != nil || slices.ContainsFunc(progress.Stored().IDs(), func(id string) bool {
+		stored := progress.Load(id).Stored()
+		return stored.Purpose != cause.Delete && (stored.Retries > 0 || stored.Finished())
+	})
+}
+
+// canHoldDeletion reports whether the deletion would wait for a handler, so that the object
+// needs the finalizer. A handler that does not fit is waited for if other handlers have worked
+// on the object, or are about to. It asks only about objects that do not have the finalizer.
+func (p *Plan) canHoldDeletion(changing registry.Handlers) bool {
+	return p.HasFinalizer || slices.ContainsFunc(changing, func(d *handler.Declaration) bool {
+		return d.HoldsDeletion() && d.InScope(&p.Cause) && (d.OnMisfit == handler.CallUntyped ||
+			d.Misfit(&p.Cause) == nil || d.OnMisfit == handler.Hold && (p.wasHandled() || !p.waitsForMisfitsOnly()))
+	})
+}
+
+// waitsForMisfitsOnly reports whether no handler of the cycle can be called, so that the cycle
+// stays open, and nothing is stored. It is for plans without background handlers yet.
+func (p *Plan) waitsForMisfitsOnly() bool {
+	return len(p.Misfits) > 0 && len(p.Misfits) == len(p.Handlers)
+}
+
+// WithoutMisfits returns the handlers that can be called, and adds the others to the Misfits. They are no change
+// handlers.
+func (p *Plan) WithoutMisfits(selected registry.Handlers) registry.Handlers {
+	return selected.Where(func(d *handler.Declaration) bool {
+		err := d.Misfit(&p.Cause)
+		if err != nil {
+			p.Misfits = append(p.Misfits, Misfit{d, err, true})
+		}
+		return err == nil
+	})
+}
