@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopftest"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/recording"
+	"github.com/kopf-go/kopf/pkg/reconcile/recording"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/operator/permissions"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/recording"
+	"github.com/kopf-go/kopf/pkg/reconcile/recording"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 

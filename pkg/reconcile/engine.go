@@ -4,7 +4,7 @@
 // An Engine watches the resources that its handlers select (internal/watch), keeps the
 // objects as compact snapshots, and lets a pool of workers make passes over them
 // (workers.go, internal/queue). A pass is the unit of work. Read pass.go from top to
-// bottom: a pass observes the object, detects what has happened, executes the handlers that
+// bottom: a pass observes the object, makes its plan (internal/plan), executes the handlers that
 // are due (execution), records their outcomes in as few writes as possible
 // (internal/write, internal/record), and returns when the next pass is due. Daemons and
 // timers run alongside the passes (daemons), which write their edits.
@@ -59,8 +59,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/undeclared"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
+	"github.com/kopf-go/kopf/pkg/reconcile/recording"
 	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
-	"github.com/kopf-go/kopf/pkg/recording"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
-	"github.com/kopf-go/kopf/pkg/recording"
+	"github.com/kopf-go/kopf/pkg/reconcile/recording"
 )
 
 // errInterrupted stops the handlers when the operator stops, or when the object turns out

@@ -2,17 +2,13 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 
-	"github.com/kopf-go/kopf/pkg/model/registry"
-
-	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
-	"github.com/kopf-go/kopf/pkg/recording"
 )
 
 // cycle is a plan that a pass carries out.
@@ -49,7 +45,8 @@ func (t *target) plan(ctx context.Context, body *object.Body) (*cycle, error) {
 func (t *target) facts(ctx context.Context, body *object.Body) (plan.Facts, error) {
 	f := plan.Facts{
 		Key: t.key, Arguments: t.callArguments(body), Handlers: t.resource.Handlers,
-		Options: plan.Options{Finalizer: t.engine.Settings.Persistence.Finalizer, Requests: t.engine.requests, Revisions: t.engine.revisions},
+		HasFinalizer: slices.Contains(body.Finalizers(), t.engine.Settings.Persistence.Finalizer),
+		Requests:     t.engine.requests, Revisions: t.engine.revisions,
 	}
 	if len(f.Handlers.Changing) > 0 {
 		var err error
@@ -114,16 +111,4 @@ func (t *target) backgroundOf(body *object.Body, needed bool) *background {
 	b.group = t.engine.supervisor.NewGroup(b)
 	s.background = b
 	return b
-}
-
-// recordPlan gives the plan to the recorder.
-func (t *target) recordPlan(c *cycle) {
-	s := recording.Situation{Held: c.HasFinalizer, Initial: c.Initial}
-	var selected registry.Handlers
-	if c.Cycle != nil {
-		s.Open = c.Cycle.Progress.Stored().HasOpen(cause.Update)
-		s.Retrying = plan.IDsOf(t.resource.Changing.Where(func(h *handler.Declaration) bool { return c.Cycle.Progress.IsRetrying(h.ID, c.Reason) }))
-		selected = c.Selected(plan.Facts{Handlers: t.resource.Handlers, Memory: t.memory(c.CallContext.Body)})
-	}
-	t.engine.Recorder.Pass(t.resource.Resource.Resource, t.resource.Declared, c.Cause, selected, c.Background, s)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
@@ -281,12 +282,13 @@ func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Dur
 		return nil, false, wake, p.leaveSuspended(ctx)
 	}
 	p.stopBackgroundOfDeleted()
-	c, err := p.plan(ctx, p.session.Body())
+	facts, err := p.facts(ctx, p.session.Body())
 	if err != nil {
 		return nil, false, 0, err
 	}
-	if p.engine.Recorder != nil {
-		p.recordPlan(c)
+	c := &cycle{Plan: plan.Make(facts)}
+	if recorder := p.engine.Recorder; recorder != nil {
+		recorder.Pass(p.resource.Resource.Resource, c.Plan, facts)
 	}
 	p.object.seen = true
 	p.reportDropped(c, p.session.Body())

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/recording"
+	"github.com/kopf-go/kopf/pkg/reconcile/recording"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -44,9 +44,9 @@ func passesRecorded(t *testing.T, declare func(r *registry.Registry), live func(
 		}
 		switch {
 		case e.Pass != nil:
-			s, d := e.Pass.Situation, e.Pass.Decision
-			lines = append(lines, fmt.Sprintf("held=%t initial=%t open=%t handled=%t retrying=%q: %s due=%q background=%q",
-				s.Held, s.Initial, s.Open, s.Old != nil, s.Retrying, d.Reason, d.Due, d.Background))
+			s, d := e.Pass.Facts, e.Pass.Decision
+			lines = append(lines, fmt.Sprintf("held=%t initial=%t handled=%t records=%v: %s due=%q background=%q",
+				s.Held, s.Initial, s.Old != nil, s.Records, d.Reason, d.Due, d.Background))
 		case e.Outcome != nil:
 			lines = append(lines, e.Outcome.Handler+" "+e.Outcome.Result)
 		}
@@ -54,7 +54,7 @@ func passesRecorded(t *testing.T, declare func(r *registry.Registry), live func(
 	return slices.Compact(lines)
 }
 
-func TestSituationsAreRecorded(t *testing.T) {
+func TestFactsAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var err error
 		fn := handler.Function{Change: func(context.Context, *handler.Change) error { return err }}
@@ -77,13 +77,13 @@ func TestSituationsAreRecorded(t *testing.T) {
 			l.rest()
 		})
 		want := []string{
-			`held=false initial=false open=false handled=false retrying=[]: create due=["create"] background=[]`,
-			`held=true initial=false open=false handled=false retrying=[]: create due=["create"] background=[]`,
+			`held=false initial=false handled=false records=map[]: create due=["create"] background=[]`,
+			`held=true initial=false handled=false records=map[]: create due=["create"] background=[]`,
 			`create succeeded`,
-			`held=true initial=false open=false handled=true retrying=[]: noop due=[] background=[]`,
-			`held=true initial=false open=false handled=true retrying=[]: update due=["update"] background=[]`,
+			`held=true initial=false handled=true records=map[]: noop due=[] background=[]`,
+			`held=true initial=false handled=true records=map[]: update due=["update"] background=[]`,
 			`update retried`,
-			`held=true initial=false open=true handled=true retrying=["update"]: update due=["update"] background=[]`,
+			`held=true initial=false handled=true records=map[update:{update 1 false}]: update due=["update"] background=[]`,
 			`update succeeded`,
 		}
 		if !slices.Equal(got, want) {
@@ -93,7 +93,7 @@ func TestSituationsAreRecorded(t *testing.T) {
 }
 
 // A resource without handlers of changes has no cycle.
-func TestSituationsOfTimersAreRecorded(t *testing.T) {
+func TestFactsOfTimersAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := passesRecorded(t, func(r *registry.Registry) {
 			tick := func(context.Context, *handler.Tick) error { return nil }
@@ -109,7 +109,7 @@ func TestSituationsOfTimersAreRecorded(t *testing.T) {
 }
 
 // An object that the operator finds at its start is initial.
-func TestInitialSituationsAreRecorded(t *testing.T) {
+func TestInitialFactsAreRecorded(t *testing.T) {
 	got := passesRecorded(t, func(r *registry.Registry) {
 		r.Add(handler.Resume(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("resume")))
 		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("create")))

@@ -37,7 +37,6 @@ var layers = []layer{
 	{name: "certificates", folders: []string{"pkg/webhook/certificates"}},
 	{name: "relist", folders: []string{"pkg/internal/relist"}},
 	{name: "events and metrics", folders: []string{"pkg/events/...", "pkg/metrics"}},
-	{name: "recording", folders: []string{"pkg/recording"}},
 	{name: "settings", folders: []string{"pkg/settings"}},
 	{name: "lifecycles", folders: []string{"pkg/lifecycles"}},
 	{name: "registry and index", folders: []string{"pkg/model/registry", "pkg/model/index"}},

@@ -16,7 +16,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/recording"
+	"github.com/kopf-go/kopf/pkg/reconcile/recording"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -133,7 +133,7 @@ func (r *Replay) add(e recording.Entry) error {
 		return nil
 	case e.Pass != nil:
 		one.resource, one.raw, one.made, one.unsure = e.Pass.Resource, e.Pass.Object, e.Pass.Decision, e.Pass.Unsure
-		one.pass.Situation.Old = integers(one.pass.Situation.Old)
+		one.pass.Facts.Old = integers(one.pass.Facts.Old)
 	case e.Event != nil:
 		one.resource, one.raw, one.made, one.unsure = e.Event.Resource, e.Event.Object, e.Event.Decision, e.Event.Unsure
 	default:
@@ -209,7 +209,7 @@ func (r *Replay) decide(one *recorded) (recording.Decision, error) {
 	var made recording.Decision
 	var err error
 	if one.pass != nil {
-		made, err = decider.Pass(one.raw, one.pass.Situation)
+		made, err = decider.Pass(one.raw, one.pass.Facts)
 	} else {
 		made, err = decider.Event(one.raw, one.event.Type)
 	}
@@ -266,12 +266,12 @@ func (r *Replay) compareLists(one *recorded, note func(id, format string, argume
 		because = "event " + one.event.Type
 	}
 	for _, id := range recording.Differing(before, after) {
-		var situation recording.Situation
+		var facts recording.Facts
 		if one.pass != nil {
-			situation = one.pass.Situation
+			facts = one.pass.Facts
 		}
 		if slices.Contains(before, id) {
-			why := r.resources[one.resource].Explain(one.raw, situation, id)
+			why := r.resources[one.resource].Explain(one.raw, facts, id)
 			note(id, "%s was %s for the %s, and is not now: %s", r.reported(id), what, strings.TrimSpace(because), why)
 		} else {
 			note(id, "%s was not %s for the %s, and is now", r.reported(id), what, strings.TrimSpace(because))

@@ -20,16 +20,11 @@ type Facts struct {
 	Stored   record.Stored
 	Memory   Memory
 	Handlers *Handlers
-	Options
-}
-
-// Options are the facts that are the same for all objects of an operator.
-type Options struct {
-	// Finalizer is the name of the finalizer of the operator.
-	Finalizer string
+	// HasFinalizer is set if the object has the finalizer of the operator.
+	HasFinalizer bool
 	// Requests reads the requests of people. Nil ignores them.
 	Requests *requests.Reader
-	// Revisions knows the rollouts.
+	// Revisions knows the rollouts. Nil means that there are none.
 	Revisions *revision.Reviser
 }
 

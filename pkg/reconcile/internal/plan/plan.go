@@ -42,8 +42,7 @@ type Plan struct {
 
 // Make makes the plan. It consumes the Progress of the facts, which becomes that of the plan.
 func Make(f Facts) *Plan {
-	body := f.Arguments.Body
-	p := &Plan{Deleting: body.Deleting(), HasFinalizer: slices.Contains(body.Finalizers(), f.Finalizer)}
+	p := &Plan{Deleting: f.Arguments.Body.Deleting(), HasFinalizer: f.HasFinalizer}
 	p.CallContext = f.Arguments
 	if len(f.Handlers.Changing) > 0 {
 		p.detect(f)
@@ -102,6 +101,9 @@ func (p *Plan) readRequests(f Facts) (reruns []string) {
 // outdated returns the handlers that must be called again because of their revisions. An object
 // to which nothing has happened is updated for them, with old and new values that are equal.
 func (p *Plan) outdated(f Facts) []string {
+	if f.Revisions == nil {
+		return nil
+	}
 	ids := f.Revisions.Due(f.Handlers.Revised, p.Subject(f.Key))
 	if len(ids) > 0 {
 		p.Reason, p.Cycle.Reason = cause.Update, cause.Update

@@ -14,6 +14,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -33,24 +36,25 @@ func ForResource(all registry.Handlers, r selector.Resource) registry.Handlers {
 }
 
 // Pass decides about a pass over an object. A panic of a filter is an error.
-func (d Decider) Pass(raw map[string]any, s Situation) (made Decision, err error) {
+func (d Decider) Pass(raw map[string]any, s Facts) (made Decision, err error) {
 	err = handler.WithRecover(func() error {
-		made = decisionOf(d.cause(raw, s), d.Handlers, s)
+		p, f := d.plan(raw, s)
+		made = decisionOf(p, f)
 		return nil
 	})
 	return made, err
 }
 
 // Explain returns why a handler is not due: the filter of the first declaration of the id.
-func (d Decider) Explain(raw map[string]any, s Situation, id string) (why string) {
+func (d Decider) Explain(raw map[string]any, s Facts, id string) (why string) {
 	why = "it is not declared for this resource"
 	_ = handler.WithRecover(func() error {
-		of := d.cause(raw, s)
+		p, _ := d.plan(raw, s)
 		for _, one := range d.Handlers {
 			if one.ID != id {
 				continue
 			}
-			mismatch := one.Mismatch(of)
+			mismatch := one.Mismatch(&p.Cause)
 			if !one.Kind.IsChange() {
 				mismatch = handler.Mismatch{}
 			}
@@ -86,41 +90,51 @@ func (d Decider) callContext(body *object.Body) handler.CallContext {
 	}}
 }
 
-// cause returns what has happened to an object.
-func (d Decider) cause(raw map[string]any, s Situation) *handler.Cause {
+// plan makes the plan for an object again.
+func (d Decider) plan(raw map[string]any, s Facts) (*plan.Plan, plan.Facts) {
 	body := object.NewBody(raw)
-	current := d.Progress.Clear(d.DiffBase.Build(body, fieldsOf(d.Handlers)))
-	made := &handler.Cause{CallContext: d.callContext(body), New: current, Old: s.Old}
-	var before any
-	change := cause.Never
-	if s.Old != nil {
-		before, change = s.Old, cause.Same
+	f := plan.Facts{
+		Arguments: d.callContext(body), Handlers: plan.Sort(d.Handlers), HasFinalizer: s.Held,
+		Memory: plan.Memory{Initial: s.Initial},
+		Stored: record.Stored{Base: s.Old, Old: s.Old, Progress: progressOf(s.Records)},
 	}
-	made.Diff = diff.Compute(before, current, diff.Full)
-	if s.Old != nil && (len(made.Diff) > 0 || s.Open) {
-		change = cause.Changed
+	f.Stored.New = d.Progress.Clear(d.DiffBase.Build(body, f.Handlers.Fields))
+	for _, id := range f.Handlers.IDs {
+		f.Stored.Progress.Load(id)
 	}
-	made.Reason, made.Initial = cause.Detect(cause.Observation{Deleting: body.Deleting(), Held: s.Held, Change: change, Initial: s.Initial})
-	return made
+	return plan.Make(f), f
 }
 
-// decisionOf returns the handlers that are due for a cause.
-func decisionOf(of *handler.Cause, handlers registry.Handlers, s Situation) Decision {
-	made := Decision{Reason: string(of.Reason), Diff: linesOf(of.Diff)}
-	if of.Reason.Handled() {
-		changing := handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsChange() })
-		if of.Reason == cause.Update && len(of.Diff) == 0 {
-			made.Due = idsOf(changing.OfKind(handler.OnResume).Selected(of))
-		} else {
-			made.Due = idsOf(changing.Selected(of))
+// progressOf returns the progress of handlers with these records.
+func progressOf(records map[string]Record) *execution.Progress {
+	return execution.NewProgress(func(id string) *storage.Record {
+		stored, known := records[id]
+		if !known {
+			return nil
 		}
-		retrying := func(id string, _ cause.Reason) bool { return slices.Contains(s.Retrying, id) }
-		made.Due = sorted(append(made.Due, idsOf(changing.TakenBack(of, changing.Selected(of), retrying))...))
+		return &storage.Record{Purpose: cause.Reason(stored.Reason), Retries: stored.Attempts, Success: stored.Ended}
+	})
+}
+
+// RecordsOf returns the records of the declared handlers.
+func RecordsOf(p *plan.Plan) map[string]Record {
+	if p.Cycle == nil {
+		return nil
 	}
-	made.Children = childrenOf(of, handlers)
-	if !of.CallContext.Body.Deleting() {
-		whole := &handler.Cause{CallContext: of.CallContext, New: of.CallContext.Body.Raw()}
-		made.Background = idsOf(handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsBackground() && d.InScope(whole) }))
+	records := map[string]Record{}
+	for _, id := range p.Cycle.Declared {
+		if stored := p.Cycle.Progress.Load(id).Stored(); stored != nil {
+			records[id] = Record{Reason: string(stored.Purpose), Attempts: stored.Retries, Ended: stored.Finished()}
+		}
+	}
+	return records
+}
+
+// decisionOf returns what is recorded of a plan.
+func decisionOf(p *plan.Plan, f plan.Facts) Decision {
+	made := Decision{Reason: string(p.Reason), Diff: linesOf(p.Diff), Children: childrenOf(&p.Cause, f.Handlers.Declared), Background: idsOf(p.Background)}
+	if p.Reason.Handled() {
+		made.Due = idsOf(p.Selected(f))
 	}
 	return made
 }
@@ -140,17 +154,6 @@ func linesOf(d diff.Diff) []string {
 		lines = append(lines, fmt.Sprintf("%s %s", item.Op, item.Path))
 	}
 	return lines
-}
-
-// fieldsOf returns the fields that belong to the essence because handlers name them.
-func fieldsOf(handlers registry.Handlers) []object.Path {
-	var fields []object.Path
-	for _, d := range handlers {
-		if d.Kind.ExtendsEssence() && d.Field != nil {
-			fields = append(fields, d.Field)
-		}
-	}
-	return fields
 }
 
 func idsOf(handlers registry.Handlers) []string {

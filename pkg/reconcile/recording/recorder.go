@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -172,14 +173,14 @@ func (r *Recorder) Event(of selector.Resource, handlers registry.Handlers, event
 	})
 }
 
-// Pass records a look at an object: the cause and the handlers that were selected for it.
-func (r *Recorder) Pass(of selector.Resource, handlers registry.Handlers, c handler.Cause, selected, background registry.Handlers, s Situation) {
+// Pass records the plan of a pass with its facts.
+func (r *Recorder) Pass(of selector.Resource, p *plan.Plan, f plan.Facts) {
 	r.queue.add(func() { r.describe(of) })
-	made := Decision{Reason: string(c.Reason), Diff: linesOf(c.Diff), Due: idsOf(selected), Background: idsOf(background), Children: childrenOf(&c, handlers)}
-	hashed := r.hasher.Object(c.CallContext.Body.Raw())
-	s.Old = r.hasher.Object(c.Old)
-	again, err := r.decider(of, handlers).Pass(hashed, s)
-	r.write(Entry{Pass: &Pass{Resource: of.String(), Object: hashed, Situation: s, Decision: made, Unsure: unsure(made, again, err)}})
+	made := decisionOf(p, f)
+	hashed := r.hasher.Object(p.CallContext.Body.Raw())
+	facts := Facts{Old: r.hasher.Object(p.Old), Initial: f.Memory.Initial, Held: p.HasFinalizer, Records: RecordsOf(p)}
+	again, err := r.decider(of, f.Handlers.Declared).Pass(hashed, facts)
+	r.write(Entry{Pass: &Pass{Resource: of.String(), Object: hashed, Facts: facts, Decision: made, Unsure: unsure(made, again, err)}})
 }
 
 // Result is the result of an attempt.

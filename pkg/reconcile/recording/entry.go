@@ -3,7 +3,7 @@ package recording
 import "github.com/kopf-go/kopf/pkg/model/selector"
 
 // Format is the version of the format.
-const Format = 2
+const Format = 3
 
 // Entry is a line of a recording. Exactly one of its pointers is set.
 type Entry struct {
@@ -35,21 +35,28 @@ type Event struct {
 
 // Pass is a look at an object, with its outcome.
 type Pass struct {
-	Resource  string         `json:"resource"`
-	Object    map[string]any `json:"object"`
-	Situation Situation      `json:"situation"`
-	Decision  Decision       `json:"decision"`
+	Resource string         `json:"resource"`
+	Object   map[string]any `json:"object"`
+	Facts    Facts          `json:"facts"`
+	Decision Decision       `json:"decision"`
 	// Unsure are the handlers about which the decision cannot be repeated with hashes.
 	Unsure []string `json:"unsure,omitempty"`
 }
 
-// Situation is what a decision depends on besides the object.
-type Situation struct {
-	Old      map[string]any `json:"old"` // the state that was handled last; null if there is none
-	Initial  bool           `json:"initial,omitempty"`
-	Held     bool           `json:"held,omitempty"` // by the finalizer of the operator
-	Open     bool           `json:"open,omitempty"` // an update is being handled
-	Retrying []string       `json:"retrying,omitempty"`
+// Facts are what a decision depends on besides the object and the handlers.
+type Facts struct {
+	Old     map[string]any `json:"old"` // the state that was handled last; null if there is none
+	Initial bool           `json:"initial,omitempty"`
+	Held    bool           `json:"held,omitempty"` // by the finalizer of the operator
+	// Records are those of the declared handlers, by their ids.
+	Records map[string]Record `json:"records,omitempty"`
+}
+
+// Record is what is stored about a handler.
+type Record struct {
+	Reason   string `json:"reason"`
+	Attempts int    `json:"attempts,omitempty"`
+	Ended    bool   `json:"ended,omitempty"`
 }
 
 // Decision is which handlers are due, and why.
