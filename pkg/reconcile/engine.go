@@ -146,10 +146,6 @@ type Engine struct {
 	// children knows the children of all parents with handlers for them.
 	children *children.Index
 
-	// inspecting is set if there are only dry passes: what filters use besides the object does not
-	// exist then.
-	inspecting bool
-
 	mu    sync.Mutex                  // changes the queue, and guards the passes
 	queue atomic.Pointer[queue.Queue] // nil without workers
 	// detached are the passes that have returned their worker, and abandoned those of them that

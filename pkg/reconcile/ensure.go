@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -57,7 +56,7 @@ func addConverger(e *Engine, config Config) (discovered func(discovery.Snapshot)
 // startConverger lets the converger work until the context is done. The function waits for its
 // end.
 func startConverger(ctx context.Context, e *Engine) (ended func(), err error) {
-	if err := checkDrift(e.Handlers); err != nil {
+	if err := e.Handlers.CheckDrift(); err != nil {
 		return nil, err
 	}
 	if e.converger == nil {
@@ -69,9 +68,6 @@ func startConverger(ctx context.Context, e *Engine) (ended func(), err error) {
 	}
 	return e.converger.Start(ctx, cluster), nil
 }
-
-// CheckDrift returns an error if handlers of drift can never be called.
-func (i *Inspector) CheckDrift() error { return checkDrift(i.engine.Handlers) }
 
 // ensures reports whether a handler returns the children of the objects of the resource.
 func (r *resource) ensures() bool {
@@ -157,25 +153,6 @@ func (p parent) ask(ctx context.Context, d *handler.Declaration, call *handler.C
 		Called: true, Final: err == nil || handler.IsPermanent(err), Err: err, Took: time.Since(began),
 	})
 	return resolution, err
-}
-
-// checkDrift returns an error if handlers of drift can never be called.
-func checkDrift(handlers registry.Handlers) error {
-	ensured := map[string]bool{}
-	for _, d := range handlers.Where(func(d *handler.Declaration) bool { return d.Ensures != nil }) {
-		ensured[d.Top().ID] = true
-	}
-	for _, d := range handlers.OfKind(handler.OnDrift) {
-		if len(ensured) == 0 {
-			return fmt.Errorf("%s: the handler %q is about the children of kopf.Ensure, which is not declared", d.DeclaredAt, d.ID)
-		}
-		for _, id := range d.EnsuredBy {
-			if !ensured[id] {
-				return fmt.Errorf("%s: the handler %q has kopf.EnsuredBy(%q), but no kopf.Ensure has this id: there are %s", d.DeclaredAt, d.ID, id, strings.Join(slices.Sorted(maps.Keys(ensured)), ", "))
-			}
-		}
-	}
-	return nil
 }
 
 // Release deletes the children that the garbage collector does not reach.

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -14,12 +13,11 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
-	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
@@ -52,7 +50,7 @@ func (t *target) reportDropped(c *cycle, body *object.Body) {
 			if d.ID != id || c.hasHandler(id) {
 				continue
 			}
-			v := t.verdict(c, d)
+			v := c.Verdict(d, requests.Suspension{}, time.Now())
 			if v.State != verdict.Dropped || !t.object.reported.First("dropped "+id+" "+v.Filter.String()) {
 				continue
 			}
@@ -66,23 +64,6 @@ func (t *target) reportDropped(c *cycle, body *object.Body) {
 // hasHandler reports whether the cycle has a handler with the id.
 func (c *cycle) hasHandler(id string) bool {
 	return slices.ContainsFunc(c.Handlers, func(d *handler.Declaration) bool { return d.ID == id })
-}
-
-// verdict returns why a change handler is called in the cycle, or why not.
-func (t *target) verdict(c *cycle, d *handler.Declaration) verdict.Verdict {
-	s := verdict.Situation{Declaration: d, Cause: &c.Cause, Now: time.Now(), Paused: t.engine.pause.isPaused()}
-	if stored := c.Cycle.Progress.Load(d.ID).Stored(); stored != nil && stored.Purpose == c.Reason {
-		s.Record = &verdict.Record{Attempts: stored.Retries, Message: stored.Message, Delayed: stored.Delayed, Success: stored.Success, Failure: stored.Failure}
-	}
-	if s.Record != nil && c.Cycle.Progress.Load(d.ID).RemainingDelay(s.Now) == 0 {
-		s.Record.Delayed = time.Time{} // a request has ended the wait
-	}
-	s.TakesPart = slices.Contains(c.Handlers, d)
-	s.Misfit = c.Cycle.Progress.WhyAside(d.ID)
-	suspension := t.engine.requests.Suspension(c.CallContext.Body, s.Now)
-	s.Suspended, s.SuspendedUntil = suspension.Active, suspension.Until
-	s.Running, s.Limit = t.engine.slots.Lookup(t.key, d.ID)
-	return verdict.Of(s)
 }
 
 // measure counts an attempt of a handler. It counts sub-handlers as their declared handler,
@@ -159,7 +140,7 @@ func (p *pass) reportRetry(err error) {
 // says nothing. An object that is being deleted is not ready anyway; its conditions are about
 // what holds it.
 func (t *target) conditionsOf(c *cycle) write.ConditionsFunc {
-	if !t.resource.HasConditions || !t.resource.isResponsible(c) {
+	if !t.resource.HasConditions || !c.IsResponsible(t.resource.Handlers) {
 		return nil
 	}
 	now, generation := time.Now(), c.CallContext.Body.Generation()
@@ -172,13 +153,6 @@ func (t *target) conditionsOf(c *cycle) write.ConditionsFunc {
 		s.Generation, s.Continues = generation, continues || current != generation
 		return s.Amend(stored, edited, now)
 	}
-}
-
-// isResponsible reports whether any handler selects the object by its metadata: another
-// operator may handle the others.
-func (r *resource) isResponsible(c *cycle) bool {
-	return c.InScope || len(c.Background)+len(c.Misfits) > 0 ||
-		slices.ContainsFunc(r.Changing, func(h *handler.Declaration) bool { return c.Concerns(h) })
 }
 
 // situation returns what the handlers have come to. A failure is over when its handler takes
@@ -230,56 +204,4 @@ func (t *target) addRestorations(s *conditions.Situation, calls triggeredCalls) 
 		}
 	}
 	return restored
-}
-
-// HasConditions reports whether the operator writes the conditions of the objects of a resource.
-func (i *Inspector) HasConditions(found discovery.SelectedResource) bool {
-	return i.resourceOf(found).HasConditions
-}
-
-// CheckConditions returns the error with which an operator refuses to start, because the objects of a
-// resource cannot have the conditions. The definition is nil if it is not a custom resource; an
-// operator without the permission to get it checks less.
-func (i *Inspector) CheckConditions(found discovery.SelectedResource, definition map[string]any, permitted bool) error {
-	return i.resourceOf(found).refuseConditions(definition, permitted)
-}
-
-// failuresIn returns the messages of the handlers that have failed permanently, if the conditions of
-// the object keep them. Forgotten are those of handlers that are not declared: they no longer count
-// after the next pass over the object.
-func (r *resource) failuresIn(c *cycle) (failures, forgotten map[string]string) {
-	if !r.HasConditions {
-		return nil, nil
-	}
-	failures, forgotten = map[string]string{}, map[string]string{}
-	held := !c.Deleting && r.isResponsible(c)
-	for id, message := range conditions.FailuresIn(c.CallContext.Body.Raw()) {
-		switch {
-		case execution.ParentOf(id, r.IDs) != "":
-			failures[id] = message
-		case held:
-			forgotten[id] = message
-		}
-	}
-	return failures, forgotten
-}
-
-// Rollout counts the objects of one rollout, as they are stored.
-type Rollout = revision.Tally
-
-// Count adds an object of a resource to a rollout.
-func (i *Inspector) Count(ctx context.Context, found discovery.SelectedResource, raw map[string]any, in *Rollout) error {
-	r := i.resourceOf(found)
-	body, err := bodyOf(raw)
-	if err != nil {
-		return err
-	}
-	c, err := i.detect(ctx, r, body, false)
-	if err != nil || c.Cycle == nil {
-		return err
-	}
-	return handler.WithRecover(func() error {
-		in.Add(i.engine.revisions, revision.Subject{Key: keyIn(r, body), Cause: &c.Cause, Progress: c.Cycle.Progress})
-		return nil
-	})
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
@@ -142,28 +141,4 @@ func TestProgressOfUndeclaredHandlersIsReported(t *testing.T) {
 			t.Errorf("got %q", w.log)
 		}
 	})
-}
-
-// A verdict says whether the handler is running, or waits for a limit.
-func TestVerdictKnowsTheSlots(t *testing.T) {
-	p, _ := witnessed(t)
-	body := p.resource.Cached(p.key.NamespacedName).Body()
-	c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.Create, CallContext: handler.CallContext{Body: body}}, Cycle: &record.Cycle{}}}
-	c.Cycle.Progress = execution.NewProgress(func(string) *storage.Record { return nil })
-	d := p.resource.Changing[0]
-	expect := func(want string) {
-		t.Helper()
-		if got := p.verdict(c, d).String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-	expect("is due")
-	slot := p.engine.slots.Take(capacity.Call{Key: p.key, ID: d.ID})
-	expect("is running")
-	p.engine.slots.Return(slot)
-	other := p.engine.slots.Take(capacity.Call{Key: p.key, ID: "other", Pool: "pool", Limit: 1})
-	p.engine.slots.CanTake(capacity.Call{Key: p.key, ID: d.ID, Pool: "pool", Limit: 1})
-	expect("waits for a slot of the limit kopf.Limit(1)")
-	p.engine.slots.Return(other)
-	expect("is due")
 }

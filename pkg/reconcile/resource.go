@@ -96,30 +96,12 @@ func (r *resource) checkConditions(ctx context.Context, e *Engine) error {
 	if err != nil {
 		return fmt.Errorf("%s: the definition of %s cannot be read: %w", r.Declared.OfKind(handler.Conditions)[0].DeclaredAt, r.Name, err)
 	}
-	if err := r.refuseConditions(definition, permitted); err != nil {
+	if err := conditions.Refuse(r.Declared, r.Resource.Resource, definition, permitted); err != nil {
 		return err
 	}
 	if !permitted {
 		e.Logger.Info("The schema cannot be checked for the fields of conditions: grant the permission to get customresourcedefinitions.apiextensions.k8s.io.",
 			"resource", r.Name, "definition", r.definitionName())
-	}
-	return nil
-}
-
-// refuseConditions returns an error if the resource cannot have the declared conditions. Without the
-// permission to get the definition, the schema is unknown.
-func (r *resource) refuseConditions(definition map[string]any, permitted bool) (err error) {
-	place := r.Declared.OfKind(handler.Conditions)[0].DeclaredAt
-	switch {
-	case len(r.Changing) == 0 && len(r.Background) == 0:
-		return fmt.Errorf("%s: kopf.Conditions is declared for %s, which has no handlers of changes, daemons, or timers", place, r.Name)
-	case permitted:
-		err = conditions.Check(r.Resource.Resource, definition)
-	default:
-		err = conditions.CheckStatus(r.Resource.Resource)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", place, err)
 	}
 	return nil
 }

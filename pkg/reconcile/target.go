@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -68,9 +67,6 @@ func (t *target) callArguments(body *object.Body) handler.CallContext {
 }
 
 func (t *target) memos(uid types.UID) *memo.Values {
-	if t.engine.inspecting {
-		panic(&handler.UnavailableError{What: "a memo"}) //nolint:forbidigo // nothing else can end a filter; only commands make it, and recover
-	}
 	return t.object.memosOf(uid, t.engine.Memos)
 }
 
@@ -99,22 +95,4 @@ func (r objectRef) MarshalLog() any {
 		about.UID = snapshot.GetUID()
 	}
 	return about
-}
-
-// bodyOf returns an object as the cache has it.
-func bodyOf(raw map[string]any) (*object.Body, error) {
-	text, err := json.Marshal(raw)
-	if err != nil {
-		return nil, err
-	}
-	snapshot, err := object.ParseSnapshot(text)
-	if err != nil {
-		return nil, err
-	}
-	return snapshot.Body(), nil
-}
-
-// keyIn returns the key of an object of a resource.
-func keyIn(r *resource, body *object.Body) object.Key {
-	return object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
 }

@@ -75,7 +75,7 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 		return nil, fmt.Errorf("the object %s/%s cannot be explained: %w", t.Kind, t.Name, err)
 	}
 	stored := c.Settings.WithDefaults().Persistence
-	s := situation{Inspection: n, object: obj, kubectl: nameOf(found.Resource), commands: c.CommandLine, finalizer: stored.Finalizer, diffBase: stored.DiffBase, now: time.Now()}
+	s := situation{Object: n, object: obj, kubectl: nameOf(found.Resource), commands: c.CommandLine, finalizer: stored.Finalizer, diffBase: stored.DiffBase, now: time.Now()}
 	s.rollouts = c.rollouts(ctx, found, &s)
 	e := describe(s)
 	e.Handlers = append(e.Handlers, c.admission(found, &s)...)

@@ -20,8 +20,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -65,12 +65,12 @@ func explained(t *testing.T, raw m, declares ...declare) *Explanation {
 		Resource:  selector.Resource{Group: "kopf.dev", Version: "v1", Plural: "kex", Kind: "Kex", Namespaced: true, Verbs: []string{"list", "watch", "patch"}},
 		Selectors: []selector.Selector{kex},
 	}
-	n, err := reconcile.NewInspector(handlers, settings.Default()).Inspect(t.Context(), resource, raw)
+	n, err := inspection.New(handlers, settings.Default()).Inspect(t.Context(), resource, raw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return describe(situation{
-		Inspection: n, object: &unstructured.Unstructured{Object: raw}, kubectl: "kex.kopf.dev", diffBase: settings.Default().Persistence.DiffBase,
+		Object: n, object: &unstructured.Unstructured{Object: raw}, kubectl: "kex.kopf.dev", diffBase: settings.Default().Persistence.DiffBase,
 		commands:  CommandLine{Pattern: "kopf COMMAND ./handlers", Flags: []string{"--context=my cluster"}},
 		finalizer: "kopf.zalando.org/KopfFinalizerMarker", now: time.Now(),
 	})

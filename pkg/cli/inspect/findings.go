@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/request"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -97,7 +97,7 @@ func (s *situation) wants(h *handler.Declaration, m handler.Mismatch) string {
 
 // hasDeletionHandlers reports whether handlers hold the deletion.
 func (s *situation) hasDeletionHandlers() bool {
-	return slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.HoldsDeletion() && h.OutOfScope.Matches() })
+	return slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.HoldsDeletion() && h.OutOfScope.Matches() })
 }
 
 // isDeleted reports whether the object is being deleted.
@@ -108,7 +108,7 @@ type outcomes struct{ *situation }
 
 // declaresConditions reports whether the operator writes the conditions of the object.
 func (s outcomes) declaresConditions() bool {
-	return slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.Kind == handler.Conditions })
+	return slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.Kind == handler.Conditions })
 }
 
 // hasOwnConditions reports whether the conditions say whether handlers have failed for good.
@@ -118,7 +118,7 @@ func (s outcomes) hasOwnConditions() bool {
 
 // hasFailedBefore reports whether the conditions say that a handler has failed in an earlier cycle,
 // and whether it still concerns the object.
-func (s outcomes) hasFailedBefore(h reconcile.InspectedHandler) bool {
+func (s outcomes) hasFailedBefore(h inspection.Handler) bool {
 	_, failed := s.Failed[h.ID]
 	return failed && !s.isDeleted()
 }
@@ -143,7 +143,7 @@ func (s outcomes) failedHandlers() []string {
 // unknownOutcome says that it is unknown whether handlers have failed, and how they are called again.
 func (s outcomes) unknownOutcome() string {
 	again := "HANDLER"
-	if ids := possible(s.Inspection, request.Rerun); len(ids) > 0 {
+	if ids := possible(s.Object, request.Rerun); len(ids) > 0 {
 		again = ids[0]
 	}
 	why := "it was handled without kopf.Conditions"

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/request"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
-	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -70,7 +70,7 @@ func withHandler(all []Handler, h Handler) []Handler {
 }
 
 // handler says what is known about one declaration.
-func (s *situation) handler(h reconcile.InspectedHandler) Handler {
+func (s *situation) handler(h inspection.Handler) Handler {
 	said := Handler{ID: h.ID, Kind: string(h.Kind), DeclaredAt: h.DeclaredAt}
 	switch {
 	case h.Undecidable != nil:
@@ -103,7 +103,7 @@ func whyUndecidable(err error) string {
 type changing struct{ *situation }
 
 // ofChange is about one declaration.
-func (s changing) ofChange(h reconcile.InspectedHandler) (state, message, todo string) {
+func (s changing) ofChange(h inspection.Handler) (state, message, todo string) {
 	v := h.Verdict
 	r, recorded := s.Records[h.ID]
 	recorded = recorded && r.Purpose == s.Reason
@@ -134,7 +134,7 @@ func (s changing) ofChange(h reconcile.InspectedHandler) (state, message, todo s
 }
 
 // callsAgain says what calls a handler that has failed under its revision.
-func callsAgain(h reconcile.InspectedHandler) string {
+func callsAgain(h inspection.Handler) string {
 	if h.Kind == handler.OnCreate {
 		return "it is called again on request, or under another revision"
 	}
@@ -153,7 +153,7 @@ func (s changing) toRetry(id string) string {
 
 // isRequested reports whether an operator will grant a request about the handler.
 func (s changing) isRequested(verb request.Verb, id string) bool {
-	return slices.ContainsFunc(s.Requests, func(n reconcile.RequestNote) bool { return n.Verb == verb && n.Handler == id && !n.Refused })
+	return slices.ContainsFunc(s.Requests, func(n inspection.Note) bool { return n.Verb == verb && n.Handler == id && !n.Refused })
 }
 
 // willSkip is said of a handler that an operator will skip.
@@ -176,7 +176,7 @@ func (s changing) ofEnded(id string, r storage.Record) (state, message, todo str
 }
 
 // ofSelected is about handlers that take part in the current cycle.
-func (s changing) ofSelected(h reconcile.InspectedHandler, r storage.Record, recorded bool) (state, message, todo string) {
+func (s changing) ofSelected(h inspection.Handler, r storage.Record, recorded bool) (state, message, todo string) {
 	past := ""
 	if recorded {
 		past = attempts(r)
@@ -209,7 +209,7 @@ func (s changing) abandon() string {
 }
 
 // ofIdle is about handlers that apply to the object, but not to what has happened to it.
-func (s changing) ofIdle(h reconcile.InspectedHandler) (state, message string) {
+func (s changing) ofIdle(h inspection.Handler) (state, message string) {
 	const later, done = "later", "done"
 	switch {
 	case s.Reason == cause.Free && h.Kind == handler.OnDelete:

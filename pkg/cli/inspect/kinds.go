@@ -13,13 +13,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
-	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/webhook/configurations"
 )
 
 // ofBackground is about daemons and timers.
-func (s *situation) ofBackground(h reconcile.InspectedHandler) (state, message string) {
+func (s *situation) ofBackground(h inspection.Handler) (state, message string) {
 	switch {
 	case s.isDeleted():
 		return "stopped", "is stopped, because the object is being deleted"
@@ -42,7 +42,7 @@ func (s *situation) ofBackground(h reconcile.InspectedHandler) (state, message s
 const background = "background"
 
 // ofOthers is about handlers without causes.
-func (s *situation) ofOthers(h reconcile.InspectedHandler) (state, message string) {
+func (s *situation) ofOthers(h inspection.Handler) (state, message string) {
 	switch r, isOpen := s.Records[h.ID]; {
 	case h.Kind == handler.OnIndex:
 		return "ready", "puts the object into an index while an operator is running"
@@ -69,11 +69,11 @@ func (s *situation) ofOthers(h reconcile.InspectedHandler) (state, message strin
 type ensured struct{ *situation }
 
 // parts returns the declarations of the handler that a declaration belongs to, or nil.
-func (s ensured) parts(h reconcile.InspectedHandler) []reconcile.InspectedHandler {
+func (s ensured) parts(h inspection.Handler) []inspection.Handler {
 	if h.Ensures == nil {
 		return nil
 	}
-	var group []reconcile.InspectedHandler
+	var group []inspection.Handler
 	for _, other := range s.Handlers {
 		if other.Ensures != nil && other.Top().ID == h.Top().ID {
 			group = append(group, other)
@@ -83,7 +83,7 @@ func (s ensured) parts(h reconcile.InspectedHandler) []reconcile.InspectedHandle
 }
 
 // of is about one handler.
-func (s ensured) of(group []reconcile.InspectedHandler) Handler {
+func (s ensured) of(group []inspection.Handler) Handler {
 	first := group[0]
 	for _, h := range group {
 		if h.Undecidable != nil {
@@ -117,7 +117,7 @@ func (s ensured) of(group []reconcile.InspectedHandler) Handler {
 
 // called returns the declaration for which the handler is called now, or nil. All of them have one id, so
 // that a record can be of any: those that take part in the handling come first.
-func (s ensured) called(group []reconcile.InspectedHandler) *reconcile.InspectedHandler {
+func (s ensured) called(group []inspection.Handler) *inspection.Handler {
 	for i, h := range group {
 		if h.Kind.IsChange() && h.Selected {
 			return &group[i]
@@ -136,7 +136,7 @@ func (s ensured) called(group []reconcile.InspectedHandler) *reconcile.Inspected
 const ensureKind = "ensure"
 
 // purposeOf returns why a handler of Ensure is called although its object is handled.
-func purposeOf(h reconcile.InspectedHandler) string {
+func purposeOf(h inspection.Handler) string {
 	if len(h.Watched) > 0 {
 		return ", to restore what others have changed in its children, or because an index has changed"
 	}

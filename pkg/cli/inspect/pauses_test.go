@@ -10,7 +10,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/peering"
-	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -113,7 +113,7 @@ func TestOtherOperatorsAreFoundByTheirBase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			raw := &unstructured.Unstructured{Object: test.raw}
 			raw.SetAnnotations(map[string]string{test.found: "{}"})
-			s := &situation{Inspection: &reconcile.Inspection{Body: object.NewBody(raw.Object)}, object: raw, diffBase: test.own}
+			s := &situation{Object: &inspection.Object{Body: object.NewBody(raw.Object)}, object: raw, diffBase: test.own}
 			var want []string
 			if test.want != "" {
 				want = []string{"Another operator with the prefix " + test.want + " handles the object, too; what it does is not shown."}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 )
 
 // Plan is what an operator with the handlers of a program would do with all objects.
@@ -159,7 +159,7 @@ func (c *Cluster) planOf(ctx context.Context, found discovery.SelectedResource, 
 }
 
 // add counts an object.
-func (p *ResourcePlan) add(n *reconcile.Inspection, namespace, name string, err error) {
+func (p *ResourcePlan) add(n *inspection.Object, namespace, name string, err error) {
 	p.Objects++
 	if namespace != "" {
 		name = namespace + "/" + name
@@ -195,7 +195,7 @@ func (p *ResourcePlan) add(n *reconcile.Inspection, namespace, name string, err 
 }
 
 // addReason counts what has happened to the object, and reports whether it is handled for that.
-func (p *ResourcePlan) addReason(n *reconcile.Inspection) bool {
+func (p *ResourcePlan) addReason(n *inspection.Object) bool {
 	switch {
 	case n.Reason.Handled() && n.Open:
 		p.Continued++
@@ -223,7 +223,7 @@ func (p *ResourcePlan) addCall(id string, counted *[]string) (isNew bool) {
 }
 
 // addHandlers counts the calls, and reports whether some of them are unknown.
-func (p *ResourcePlan) addHandlers(n *reconcile.Inspection) (isUndecidable bool) {
+func (p *ResourcePlan) addHandlers(n *inspection.Object) (isUndecidable bool) {
 	var counted []string
 	resumes := false
 	for _, h := range n.Handlers {

@@ -20,8 +20,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/rbac"
-	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -51,7 +51,7 @@ type Cluster struct {
 
 	config    *rest.Config
 	objects   dynamic.Interface
-	inspector *reconcile.Inspector
+	inspector *inspection.Inspector
 	served    discovery.Snapshot
 	resolved  discovery.Resolution
 }
@@ -71,7 +71,7 @@ func Connect(ctx context.Context, config *rest.Config, program Program) (*Cluste
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Program: program, MaxExamples: DefaultExamples, config: config, objects: objects, inspector: reconcile.NewInspector(program.Handlers, program.Settings)}
+	c := &Cluster{Program: program, MaxExamples: DefaultExamples, config: config, objects: objects, inspector: inspection.New(program.Handlers, program.Settings)}
 	if c.served, err = source.Resources(ctx); err != nil {
 		return nil, fmt.Errorf("the resources of the cluster cannot be discovered: %w", err)
 	}
@@ -204,7 +204,7 @@ type refusals struct{ *Cluster }
 // ofProgram says why no operator of the program starts. Startup handlers and the options of an operator can
 // make other settings.
 func (c refusals) ofProgram(e *Explanation) {
-	if problem := c.inspector.CheckDrift(); problem != nil {
+	if problem := c.Program.Handlers.CheckDrift(); problem != nil {
 		e.refuses = append(e.refuses, fmt.Sprintf("The operator does not start: %v.", problem))
 	}
 	for _, problem := range []error{c.Settings.Validate(), c.Handlers.CheckName(c.Settings.Name)} {

@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/request"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
-	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -20,7 +20,7 @@ func (s changing) subhandlers() []Handler {
 	var found []Handler
 	for _, id := range slices.Sorted(maps.Keys(s.Records)) {
 		r := s.Records[id]
-		if slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.ID == id }) {
+		if slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.ID == id }) {
 			continue
 		}
 		said, past := Handler{ID: id, Kind: string(handler.Subhandler)}, attempts(r)
@@ -67,7 +67,7 @@ func (s changing) failedSubhandlers() []Handler {
 }
 
 // later says what has changed since a handler has ended, while others have not.
-func (s changing) later(h reconcile.InspectedHandler) string {
+func (s changing) later(h inspection.Handler) string {
 	if len(h.Later) == 0 {
 		return ""
 	}
@@ -97,7 +97,7 @@ func (s changing) unfinished() []string {
 }
 
 // limit says how many attempts are left.
-func (s changing) limit(h reconcile.InspectedHandler, r storage.Record) string {
+func (s changing) limit(h inspection.Handler, r storage.Record) string {
 	var limits []string
 	if h.Retries != nil {
 		limits = append(limits, fmt.Sprintf("attempt %d of %d", r.Retries+1, *h.Retries))

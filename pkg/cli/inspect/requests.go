@@ -20,8 +20,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/request"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
-	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -154,7 +154,7 @@ func unsuspension(t Target, requested string) string {
 
 // outcome returns what the operator would make of the request, or an error if it would refuse it.
 // The function returns the command for another request about the handler.
-func outcome(n *reconcile.Inspection, r Request, value string, frozen freezes, command func(request.Verb) string) (string, error) {
+func outcome(n *inspection.Object, r Request, value string, frozen freezes, command func(request.Verb) string) (string, error) {
 	for _, note := range n.Requests {
 		switch {
 		case !strings.Contains(note.Value, value):
@@ -166,8 +166,8 @@ func outcome(n *reconcile.Inspection, r Request, value string, frozen freezes, c
 			return willHonor(r, frozen), nil
 		}
 	}
-	declared := slices.ContainsFunc(n.Handlers, func(h reconcile.InspectedHandler) bool { return h.ID == r.Handler })
-	undecidable := slices.ContainsFunc(n.Handlers, func(h reconcile.InspectedHandler) bool { return h.Undecidable != nil })
+	declared := slices.ContainsFunc(n.Handlers, func(h inspection.Handler) bool { return h.ID == r.Handler })
+	undecidable := slices.ContainsFunc(n.Handlers, func(h inspection.Handler) bool { return h.Undecidable != nil })
 	switch {
 	case isFree(n):
 		return "", refusal(n, r, ofProblem("the object is being deleted without the finalizer of this operator, so no handlers of changes are called for it anymore."), command)
@@ -194,7 +194,7 @@ func willHonor(r Request, frozen freezes) string {
 
 // refusal says why a request is not written, in the words of the command, and what could be
 // requested instead.
-func refusal(n *reconcile.Inspection, r Request, note reconcile.RequestNote, command func(request.Verb) string) error {
+func refusal(n *inspection.Object, r Request, note inspection.Note, command func(request.Verb) string) error {
 	message := cmp.Or(note.Problem, note.Message)
 	message = strings.Replace(message, "the word "+request.Abandon+" to the value", "--"+request.Abandon, 1)
 	if _, failed := n.Failed[r.Handler]; failed {
@@ -212,10 +212,10 @@ func refusal(n *reconcile.Inspection, r Request, note reconcile.RequestNote, com
 }
 
 // ofProblem is the note about a request that the operator would not see.
-func ofProblem(text string) reconcile.RequestNote { return reconcile.RequestNote{Problem: text} }
+func ofProblem(text string) inspection.Note { return inspection.Note{Problem: text} }
 
 // possible returns the ids of the handlers that a request can be about now.
-func possible(n *reconcile.Inspection, verb request.Verb) []string {
+func possible(n *inspection.Object, verb request.Verb) []string {
 	var ids []string
 	if isFree(n) {
 		return nil
@@ -239,7 +239,7 @@ func possible(n *reconcile.Inspection, verb request.Verb) []string {
 
 // possibleSubhandlers returns the ids of the sub-handlers that a request can be about now: those with
 // a record, of handlers that take part and have not ended.
-func possibleSubhandlers(n *reconcile.Inspection, verb request.Verb) []string {
+func possibleSubhandlers(n *inspection.Object, verb request.Verb) []string {
 	var ids []string
 	for _, h := range n.Handlers {
 		if !h.Kind.IsChange() || h.Undecidable != nil || !h.Selected || !isUnfinished(n, h.ID) {
@@ -267,10 +267,10 @@ func possibleSubhandlers(n *reconcile.Inspection, verb request.Verb) []string {
 }
 
 // isFree reports whether the object is being deleted, and the operator does not hold it.
-func isFree(n *reconcile.Inspection) bool { return n.Body.Deleting() && !n.HasFinalizer }
+func isFree(n *inspection.Object) bool { return n.Body.Deleting() && !n.HasFinalizer }
 
 // isUnfinished reports whether a handler was called, and has not ended.
-func isUnfinished(n *reconcile.Inspection, id string) bool {
+func isUnfinished(n *inspection.Object, id string) bool {
 	r, recorded := n.Records[id]
 	return recorded && !r.Finished()
 }

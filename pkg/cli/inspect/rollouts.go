@@ -17,13 +17,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
-	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 )
 
 // rollout is how far the rollout of one handler is, as the objects have it.
 type rollout struct {
-	*reconcile.Rollout
+	*inspection.Rollout
 
 	err     error // why it is unknown
 	unknown int   // objects that could not be judged
@@ -31,11 +31,11 @@ type rollout struct {
 
 // awaitsRollout reports whether a handler is called again when the rollout of its revision
 // reaches the object.
-func (s changing) awaitsRollout(h reconcile.InspectedHandler) bool {
-	return awaitsRollout(s.Inspection, h)
+func (s changing) awaitsRollout(h inspection.Handler) bool {
+	return awaitsRollout(s.Object, h)
 }
 
-func awaitsRollout(n *reconcile.Inspection, h reconcile.InspectedHandler) bool {
+func awaitsRollout(n *inspection.Object, h inspection.Handler) bool {
 	isOutdated := h.Revision != "" && h.RevisionMark != h.Revision && (!h.Baseline || h.RevisionMark != "")
 	isDeleted := n.Reason == cause.Delete || n.Reason == cause.Free
 	return isOutdated && len(h.Rollout) > 0 && n.WasHandled && !isDeleted && !h.Selected && h.Undecidable == nil && h.OutOfScope.Matches()
@@ -43,16 +43,16 @@ func awaitsRollout(n *reconcile.Inspection, h reconcile.InspectedHandler) bool {
 
 // awaited are the objects that wait until rollouts reach them.
 type awaited struct {
-	handlers map[string]reconcile.InspectedHandler // by their ids
+	handlers map[string]inspection.Handler // by their ids
 	// objects and examples are by the ids of all handlers that an object waits for.
 	objects  map[string]int
 	examples map[string][]string
 }
 
 // add notes an object, if it waits.
-func (a *awaited) add(n *reconcile.Inspection, name string, limit int) {
+func (a *awaited) add(n *inspection.Object, name string, limit int) {
 	if a.handlers == nil {
-		*a = awaited{map[string]reconcile.InspectedHandler{}, map[string]int{}, map[string][]string{}}
+		*a = awaited{map[string]inspection.Handler{}, map[string]int{}, map[string][]string{}}
 	}
 	var ids []string
 	for _, h := range n.Handlers {
@@ -138,8 +138,8 @@ func (c *Cluster) rollouts(ctx context.Context, found discovery.SelectedResource
 	return all
 }
 
-func (c *Cluster) rollout(ctx context.Context, found discovery.SelectedResource, h reconcile.InspectedHandler) rollout {
-	r := rollout{Rollout: &reconcile.Rollout{Declaration: h.Declaration}}
+func (c *Cluster) rollout(ctx context.Context, found discovery.SelectedResource, h inspection.Handler) rollout {
+	r := rollout{Rollout: &inspection.Rollout{Declaration: h.Declaration}}
 	r.err = each(ctx, c.objects.Resource(found.GVR()), metav1.ListOptions{}, func(obj *unstructured.Unstructured) {
 		isServed := obj.GetNamespace() == "" || selector.Namespaces(c.Settings.Scope.Namespaces).Match(obj.GetNamespace())
 		if isServed && c.inspector.Count(ctx, found, obj.Object, r.Rollout) != nil {
@@ -164,7 +164,7 @@ func each(ctx context.Context, from dynamic.ResourceInterface, options metav1.Li
 }
 
 // ofRollout is about a handler that waits for the rollout of its revision.
-func (s changing) ofRollout(h reconcile.InspectedHandler) (state, message, todo string) {
+func (s changing) ofRollout(h inspection.Handler) (state, message, todo string) {
 	waiting, text := string(verdict.Waiting), fmt.Sprintf("waits for the rollout of its revision %s", h.Revision)
 	r := s.rollouts[h.ID]
 	if r.Rollout == nil || r.err != nil {

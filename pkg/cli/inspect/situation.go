@@ -14,13 +14,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
-	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // situation is an object and what was found about it.
 type situation struct {
-	*reconcile.Inspection
+	*inspection.Object
 
 	object    *unstructured.Unstructured
 	kubectl   string // the resource as kubectl names it
@@ -72,7 +72,7 @@ func (s *situation) state() string {
 	case cause.Create:
 		return s.opened("It was never handled: an operator handles it as a creation.")
 	case cause.Update:
-		if len(s.Diff) == 0 && slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.Revision != h.RevisionMark && h.Selected }) {
+		if len(s.Diff) == 0 && slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.Revision != h.RevisionMark && h.Selected }) {
 			return s.opened("It was handled under another revision of a handler: an operator handles it again as an update without changes.")
 		}
 		return s.opened("It has changed since it was handled last: an operator handles it as an update.")
@@ -100,11 +100,11 @@ func (s *situation) opened(text string) string {
 }
 
 func (s *situation) hasChangeHandlers() bool {
-	return slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.Kind.IsChange() })
+	return slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.Kind.IsChange() })
 }
 
 func (s *situation) hasUndecidable() bool {
-	return slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.Undecidable != nil })
+	return slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.Undecidable != nil })
 }
 
 // suspension says whether the object is suspended.

@@ -3,7 +3,9 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -140,6 +142,25 @@ func (h Handlers) CheckName(name string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %s needs an operator with a name that stays the same for ever: set settings.Name, in kopf.Configure or in the options of the operator", h[i].DeclaredAt, handler.Describe(h[i]))
+}
+
+// CheckDrift returns an error if handlers of drift can never be called.
+func (h Handlers) CheckDrift() error {
+	ensured := map[string]bool{}
+	for _, d := range h.Where(func(d *handler.Declaration) bool { return d.Ensures != nil }) {
+		ensured[d.Top().ID] = true
+	}
+	for _, d := range h.OfKind(handler.OnDrift) {
+		if len(ensured) == 0 {
+			return fmt.Errorf("%s: the handler %q is about the children of kopf.Ensure, which is not declared", d.DeclaredAt, d.ID)
+		}
+		for _, id := range d.EnsuredBy {
+			if !ensured[id] {
+				return fmt.Errorf("%s: the handler %q has kopf.EnsuredBy(%q), but no kopf.Ensure has this id: there are %s", d.DeclaredAt, d.ID, id, strings.Join(slices.Sorted(maps.Keys(ensured)), ", "))
+			}
+		}
+	}
+	return nil
 }
 
 // OfKind returns the handlers of one kind in order.

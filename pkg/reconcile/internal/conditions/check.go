@@ -5,9 +5,29 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
+
+// Refuse returns an error if a resource cannot have the conditions that are declared for it. Without the
+// permission to get the definition, the schema is unknown.
+func Refuse(declared registry.Handlers, of selector.Resource, definition map[string]any, permitted bool) (err error) {
+	isOutcome := func(d *handler.Declaration) bool { return d.Kind.IsChange() || d.Kind.IsBackground() }
+	switch {
+	case !slices.ContainsFunc(declared, isOutcome):
+		err = fmt.Errorf("kopf.Conditions is declared for %s, which has no handlers of changes, daemons, or timers", of)
+	case permitted:
+		err = Check(of, definition)
+	default:
+		err = CheckStatus(of)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", declared.OfKind(handler.Conditions)[0].DeclaredAt, err)
+	}
+	return nil
+}
 
 // Check returns an error if the objects of a resource cannot have the conditions. Without a
 // definition, it is not a custom resource.

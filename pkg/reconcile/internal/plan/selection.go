@@ -24,7 +24,7 @@ func (p *Plan) selectHandlers(f Facts, reruns []string) {
 	p.Cycle.Skipped = p.Requests.HasSkipped()
 	p.Handlers = p.setMisfitsAside(selected)
 	p.InScope = p.InScope || len(p.Handlers) > 0 // a change that is taken back may leave the scope
-	changing := f.Handlers.Changing // not the facts, whose essences must not stay in memory while handlers run
+	changing := f.Handlers.Changing              // not the facts, whose essences must not stay in memory while handlers run
 	p.Cycle.IsDue = func(id string, before, after object.Essence) bool {
 		return IsDue(changing, p.CallContext, id, before, after)
 	}

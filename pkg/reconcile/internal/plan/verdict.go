@@ -1,0 +1,32 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/verdict"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
+)
+
+// Verdict returns why a change handler is called according to the plan, or why not.
+func (p *Plan) Verdict(d *handler.Declaration, suspension requests.Suspension, now time.Time) verdict.Verdict {
+	s := verdict.Situation{Declaration: d, Cause: &p.Cause, Now: now, Suspended: suspension.Active, SuspendedUntil: suspension.Until}
+	state := p.Cycle.Progress.Load(d.ID)
+	if stored := state.Stored(); stored != nil && stored.Purpose == p.Reason {
+		s.Record = &verdict.Record{Attempts: stored.Retries, Message: stored.Message, Delayed: stored.Delayed, Success: stored.Success, Failure: stored.Failure}
+		if state.RemainingDelay(now) == 0 {
+			s.Record.Delayed = time.Time{} // a request has ended the wait
+		}
+	}
+	s.TakesPart = slices.Contains(p.Handlers, d)
+	s.Misfit = p.Cycle.Progress.WhyAside(d.ID)
+	return verdict.Of(s)
+}
+
+// IsResponsible reports whether any handler selects the object by its metadata: another
+// operator may handle the others.
+func (p *Plan) IsResponsible(h *Handlers) bool {
+	return p.InScope || len(p.Background)+len(p.Misfits) > 0 ||
+		slices.ContainsFunc(h.Changing, func(d *handler.Declaration) bool { return p.Concerns(d) })
+}
