@@ -287,7 +287,7 @@ func ActivityOf(e *Engine, key object.Key) Activity {
 	}
 	a.Handling, a.From = e.currentQueue().Of(key)
 	calls, limited := e.slots.Of(key)
-	reporter := e.reporter(key, nil)
+	reporter := e.reporter(key)
 	for _, c := range calls {
 		a.Calls = append(a.Calls, ActiveCall{reporter.ReportedID(c.Call.ID), c.Began})
 	}

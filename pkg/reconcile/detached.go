@@ -161,7 +161,7 @@ func (w *workers) abandonCalls() {
 			"A filter, a storage, or a lifecycle has not returned before the end of a pause. The object is not handled until it returns. The operator goes on with all others.")
 		if r := e.resources.get(key.Resource); r != nil {
 			if snapshot := r.Cached(key.NamespacedName); snapshot != nil {
-				e.reporter(key, nil).Event(snapshot.Body(), report.Warning, daemons.ReasonAbandoned, message)
+				e.reporter(key).Event(snapshot.Body(), report.Warning, daemons.ReasonAbandoned, message)
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func (e *Engine) logUnreturned(key object.Key, handlers, other string) string {
 
 // runningHandlers returns the ids of the handlers of an object that are running.
 func (e *Engine) runningHandlers(key object.Key) []string {
-	reporter := e.reporter(key, nil)
+	reporter := e.reporter(key)
 	running, _ := e.slots.Of(key)
 	ids := make([]string, 0, len(running))
 	for _, one := range running {

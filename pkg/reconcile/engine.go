@@ -274,13 +274,11 @@ func (e *Engine) loggerOf(key object.Key, body func() *object.Body) logr.Logger 
 
 func unseen() *object.Body { return nil }
 
-// reporter returns a reporter for an object. The set limits repeated reports; nil disables
-// one-time reports.
-func (e *Engine) reporter(key object.Key, once *reportonce.Set) report.Reporter {
-	return e.reporterOf(key, unseen, once)
-}
+// reporter returns a reporter for an object, without one-time reports.
+func (e *Engine) reporter(key object.Key) report.Reporter { return e.reporterOf(key, unseen, nil) }
 
-// reporterOf returns a reporter for an object whose last version is known, or nil.
+// reporterOf returns a reporter for an object whose last version is known, or nil. The set limits repeated reports;
+// nil disables one-time reports.
 func (e *Engine) reporterOf(key object.Key, body func() *object.Body, once *reportonce.Set) report.Reporter {
 	var ids map[string]string
 	if r := e.resources.get(key.Resource); r != nil {

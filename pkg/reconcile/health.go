@@ -190,7 +190,7 @@ func reportRollout(e *Engine, r revision.Report) {
 		e.objectLogger(r.Object).Error(nil, message, "handler", r.ID, "revision", r.Revision)
 		if of := e.resources.get(r.Resource); of != nil {
 			if snapshot := of.Cached(r.Object.NamespacedName); snapshot != nil {
-				e.reporter(r.Object, nil).Event(snapshot.Body(), report.Warning, "RolloutStopped", message)
+				e.reporter(r.Object).Event(snapshot.Body(), report.Warning, "RolloutStopped", message)
 			}
 		}
 	}
@@ -229,7 +229,7 @@ func startRollouts(ctx context.Context, e *Engine, r *resource) {
 // subjectOf returns an object as it is stored, before any pass looks at it.
 func subjectOf(ctx context.Context, e *Engine, r *resource, snapshot *object.Snapshot) (revision.Subject, error) {
 	body, key := snapshot.Body(), r.Key(snapshot)
-	silent := e.reporter(key, nil)
+	silent := e.reporter(key)
 	s := revision.Subject{Key: key, Cause: &handler.Cause{Reason: cause.NoOp, CallContext: handler.CallContext{
 		Body: body, Resource: &r.Resource.Resource, Logger: silent.Log, Client: e.Client,
 		Memo: func() *memo.Values { return e.objects.of(key).memosOf(body.UID(), e.Memos) },

@@ -192,7 +192,7 @@ func (w *workers) warnOverdue(ctx context.Context) {
 	for {
 		for w.engine.slots.State().Running > 0 && sleep.For(ctx, overdueInterval) {
 			for _, call := range w.engine.slots.Overdue(overdueCall) {
-				id := w.engine.reporter(call.Call.Key, nil).ReportedID(call.Call.ID)
+				id := w.engine.reporter(call.Call.Key).ReportedID(call.Call.ID)
 				w.engine.objectLogger(call.Call.Key).Info("The handler has been running for more than 10 minutes.", "handler", id, "began", call.Began)
 			}
 		}

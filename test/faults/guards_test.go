@@ -151,18 +151,18 @@ var guards = map[string]guard{
 		instead: "_ = storages\nreturn nil",
 	},
 	"a daemon: the finalizer exists before it starts": {
-		file: "detect.go", plan: "background",
-		code:    "b.areDaemonsRunning() || slices.ContainsFunc(c.background, b.group.NeedsFinalizer)",
-		instead: "b.areDaemonsRunning() || false && slices.ContainsFunc(c.background, b.group.NeedsFinalizer)",
+		file: "internal/plan/plan.go", plan: "background",
+		code:    "f.Memory.DaemonsRunning || slices.ContainsFunc(p.Background, needsFinalizer)",
+		instead: "f.Memory.DaemonsRunning || false && slices.ContainsFunc(p.Background, needsFinalizer)",
 	},
 	"a daemon: the finalizer stays until it has ended": {
 		file: "decision.go", plan: "background",
-		code:    "DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning()",
+		code:    "DaemonsRunning: now.Deleting && p.object.background.areDaemonsRunning()",
 		instead: "DaemonsRunning: false",
 	},
 	"a deletion: the finalizer exists before any handler is called": {
-		file: "detect.go", plan: "life",
-		code:    "return c.needsFinalizer && !c.hasFinalizer && !c.deleting",
+		file: "internal/plan/plan.go", plan: "life",
+		code:    "return p.NeedsFinalizer && !p.HasFinalizer && !p.Deleting",
 		instead: "return false",
 	},
 }

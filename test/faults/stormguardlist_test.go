@@ -4,22 +4,22 @@ package faults
 // experiments and unit tests.
 var stormGuards = map[string]guard{
 	"a cycle: it is a change although it was taken back": {
-		file: "detect.go", code: "case len(c.Diff) > 0 || c.record.Progress.Stored().HasOpen(cause.Update):", instead: "case len(c.Diff) > 0:",
+		file: "internal/plan/plan.go", code: "case len(p.Diff) > 0 || p.Cycle.Progress.Stored().HasOpen(cause.Update):", instead: "case len(p.Diff) > 0:",
 	},
 	"a cycle: handlers of a change that was taken back are called again": {
-		file: "detect.go", code: "return append(selected, d.resource.changing.TakenBack(&c.Cause, selected, c.record.Progress.IsRetrying)...)", instead: "return selected",
+		file: "internal/plan/selection.go", code: "return append(selected, f.Handlers.Changing.TakenBack(&p.Cause, selected, p.Cycle.Progress.IsRetrying)...)", instead: "return selected",
 	},
 	"a cycle: changes during it are handled after it": {
-		file: "decision.go", code: "if edited || outcome.ChangedByOthers || !c.record.Settled {", instead: "if edited && outcome.ChangedByOthers {",
+		file: "decision.go", code: "if edited || outcome.ChangedByOthers || !c.Cycle.Settled {", instead: "if edited && outcome.ChangedByOthers {",
 	},
 	"a cycle: its records are removed when it does not exist anymore": {
-		file: "decision.go", code: "c.record.Progress.Stored().HasLeftovers() {\n\t\td.Leftovers", instead: "false {\n\t\td.Leftovers",
+		file: "decision.go", code: "c.Cycle.Progress.Stored().HasLeftovers() {\n\t\td.Leftovers", instead: "false {\n\t\td.Leftovers",
 	},
 	"a cycle: a pass ends when others have changed the object": {
 		file: "execute.go", code: "if outcome.Gone || outcome.ChangedByOthers || p.workers.isStopping() {", instead: "if outcome.Gone || p.workers.isStopping() {",
 	},
 	"a finalizer: it is removed when no handler needs it": {
-		file: "decision.go", code: "RemoveFinalizer: c.hasFinalizer && !c.needsFinalizer,", instead: "RemoveFinalizer: false,",
+		file: "decision.go", code: "RemoveFinalizer: c.HasFinalizer && !c.NeedsFinalizer,", instead: "RemoveFinalizer: false,",
 	},
 	"a position: handlers end at the states of their calls": {
 		file: "internal/record/positions.go", code: "own := addState(open, c.New)", instead: "own := first",
@@ -34,7 +34,7 @@ var stormGuards = map[string]guard{
 		file: "internal/record/positions.go", code: "\tc.openNext(&e, open.States, begin, positions, token)\n", instead: "",
 	},
 	"a position: it is stored with the cycle": {
-		file: "internal/record/store.go", code: "\t\tc.Progress.Settle(id, c.Reason)\n", instead: "",
+		file: "internal/record/cycle.go", code: "\t\tc.Progress.Settle(id, c.Reason)\n", instead: "",
 	},
 	"a retry: it waits for its delay": {
 		file: "execution/progress.go", code: "return max(0, s.Delayed.Sub(now))", instead: "return 0 * s.Delayed.Sub(now)",
