@@ -274,11 +274,11 @@ func (l *life) pass() {
 func (l *life) run(p *pass) (wake time.Duration, err error) {
 	p.engine.permits.Begin(p.key.Resource, nil)
 	defer p.engine.permits.Release()
-	p.due, p.wake, p.err = p.begin(l.t.Context())
-	for call := p.next(nil); call != nil; call = p.next(call) {
+	p.next, p.err = p.begin(l.t.Context())
+	for call := p.resume(nil); call != nil; call = p.resume(call) {
 		call.Make()
 	}
-	return p.wake, p.err
+	return p.next.requeueAfter(), p.err
 }
 
 // settle makes passes without any failures until nothing is left to do, and checks the result.

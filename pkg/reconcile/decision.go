@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -60,42 +59,43 @@ func (c *cycle) hasHandled(now *cycle) bool {
 
 // record writes the outcomes of the handlers, and returns whether the pass continues, or when
 // the next one is due. A pass does not continue after an error.
-func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
+func (p *pass) record(ctx context.Context, c *cycle) (again bool, next Next, err error) {
 	if c.NothingToDo() {
 		again, err := p.leaveAlone(ctx, c)
 		if p.workers.isStopping() {
-			return false, 0, err
+			return false, Next{}, err
 		}
-		return again, c.calls.wake(), err
+		return again, c.calls.next(), err
 	}
 	update := p.update(c)
 	p.reportHeldDeletion(c)
 	edited := p.object.writes.HasEdits()
 	outcome, err := p.session.Write(ctx, update)
 	if err != nil {
-		return false, 0, err
+		return false, Next{}, err
 	}
 	p.finishCycle(outcome)
 	if outcome.Ended && !outcome.Gone {
 		p.noteRevisions(c, p.session.Body())
 	}
 	if outcome.Gone || p.workers.isStopping() {
-		return false, 0, nil
+		return false, Next{}, nil
 	}
 	if !outcome.Ended {
-		wake, waiting := c.Cycle.Progress.NextDelay()
-		return waiting && wake == 0 || !waiting && outcome.ChangedByOthers, soonest(wake, c.calls.wake()), nil
+		delay, isWaiting := c.Cycle.Progress.NextDelay()
+		again := isWaiting && delay == 0 || !isWaiting && outcome.ChangedByOthers
+		return again, soonest(Next{isWaiting, delay}, c.calls.next()), nil
 	}
 	if !p.object.handled {
-		return true, 0, nil // resume handlers are due
+		return true, Next{}, nil // resume handlers are due
 	}
 	// Changes since the start of the cycle, including those by the handlers, are
 	// handled as the next change.
 	if edited || outcome.ChangedByOthers || !c.Cycle.Settled {
-		return outcome.Changed, c.calls.wake(), nil
+		return outcome.Changed, c.calls.next(), nil
 	}
 	p.noteReconciled()
-	return false, c.calls.wake(), nil
+	return false, c.calls.next(), nil
 }
 
 // writeUnwatched writes what an earlier pass could not write, if the object is no longer
@@ -158,12 +158,6 @@ func (t *target) isResumed(ended *record.Cycle) bool {
 func (p *pass) needsFinalizerAlone(c *cycle) bool {
 	calls := len(c.Handlers) > 0 || len(p.resource.Background) > 0 || len(p.resource.Triggered) > 0
 	return calls || p.resource.HasConditions || p.object.writes.HasEdits() || p.object.failures > 0
-}
-
-// addFinalizer adds the finalizer to the object, and continues the pass.
-func (p *pass) addFinalizer(ctx context.Context) (again bool, err error) {
-	outcome, err := p.session.Write(ctx, write.Update{Decision: write.Decision{AddFinalizer: true}})
-	return err == nil && !outcome.Gone, err
 }
 
 // updateAlone returns the update of a pass that has nothing to do. It removes an unneeded

@@ -37,7 +37,7 @@ func (w *workers) makeCalls(p *pass, first func() *execution.Call) {
 		case ended:
 		case call != nil:
 			last := call
-			w.detached.Go(func() { w.makeCalls(p, func() *execution.Call { return p.next(last) }) })
+			w.detached.Go(func() { w.makeCalls(p, func() *execution.Call { return p.resume(last) }) })
 		default: // it was a filter or a storage
 			p.err = handler.ErrExited
 			w.detached.Go(func() { w.attach(p) })
@@ -47,7 +47,7 @@ func (w *workers) makeCalls(p *pass, first func() *execution.Call) {
 		call.Make()
 		last := call
 		call = nil
-		call = w.work(p, func() *execution.Call { return p.next(last) })
+		call = w.work(p, func() *execution.Call { return p.resume(last) })
 	}
 	ended = true
 	w.attach(p)

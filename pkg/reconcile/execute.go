@@ -49,7 +49,7 @@ func (c *cycle) hasDue() bool {
 	return c.calls.hasDue() || due // both take their places in the queues of limits
 }
 
-// startCalls starts the calls of the handlers that are due; see continueCalls.
+// startCalls starts the calls of the handlers that are due; see nextCall.
 func startCalls(p *pass, c *cycle) {
 	p.began = time.Now()
 	if c.Cycle != nil && p.engine.slots.State().Running >= p.engine.fewCalls {
@@ -70,8 +70,8 @@ func startCalls(p *pass, c *cycle) {
 	triggering{p, c}.start()
 }
 
-// continueCalls ends a call, unless it is nil, and returns the next one, or nil at the end.
-func (c *cycle) continueCalls(last *execution.Call) (*execution.Call, error) {
+// nextCall ends a call, unless it is nil, and returns the next one, or nil at the end.
+func (c *cycle) nextCall(last *execution.Call) (*execution.Call, error) {
 	if last != nil {
 		if err := last.End(); err != nil {
 			return nil, err
@@ -89,7 +89,7 @@ func (c *cycle) continueCalls(last *execution.Call) (*execution.Call, error) {
 }
 
 // endCalls leaves the outcomes of the calls in the progress of the cycle, and their edits with
-// the writer. The error is that of continueCalls.
+// the writer. The error is that of nextCall.
 func endCalls(p *pass, c *cycle, err error) error {
 	if c.runner != nil {
 		c.Cycle.Called = c.Cycle.Called || c.runner.Attempts > 0

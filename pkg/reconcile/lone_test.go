@@ -81,18 +81,18 @@ func (l *lone) begin() *pass {
 	l.show()
 	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
 	l.engine.permits.Begin(p.key.Resource, nil)
-	p.due, p.wake, p.err = p.begin(l.t.Context())
+	p.next, p.err = p.begin(l.t.Context())
 	return p
 }
 
 // end makes the calls of a pass, and returns when the next one is due.
 func (l *lone) end(p *pass) (wake time.Duration, err error) {
-	for call := p.next(nil); call != nil; call = p.next(call) {
+	for call := p.resume(nil); call != nil; call = p.resume(call) {
 		call.Make()
 	}
 	l.engine.permits.Release()
 	l.workers.end(p)
-	return p.wake, p.err
+	return p.next.requeueAfter(), p.err
 }
 
 // pass shows the current version, and makes a pass over it.
@@ -106,7 +106,7 @@ func (l *lone) look() (wake time.Duration, err error) {
 	l.t.Helper()
 	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
 	l.engine.permits.Begin(p.key.Resource, nil)
-	p.due, p.wake, p.err = p.begin(l.t.Context())
+	p.next, p.err = p.begin(l.t.Context())
 	return l.end(p)
 }
 

@@ -84,7 +84,7 @@ func TestDelaysGrowWithFailures(t *testing.T) {
 		"delays grow, and the last one repeats": {
 			[]time.Duration{time.Second, 2 * time.Second}, []time.Duration{time.Second, 2 * time.Second, 2 * time.Second},
 		},
-		"no delays": {[]time.Duration{}, []time.Duration{time.Nanosecond, time.Nanosecond}},
+		"no delays": {[]time.Duration{}, []time.Duration{0, 0}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -108,7 +108,7 @@ const lastingFailures = 2
 // handlers.
 func (p *pass) recordFailure(err error) time.Duration {
 	delays := p.engine.Settings.Queueing.ErrorDelays
-	delay := time.Nanosecond
+	var delay time.Duration
 	if len(delays) > 0 {
 		delay = max(delays[min(int(p.object.failures), len(delays)-1)], kube.RetryAfter(err))
 	}

@@ -31,12 +31,12 @@ type pass struct {
 	target
 	session *write.Session
 	workers *workers
-	// due is the cycle whose handlers are being called. The next pass is due after wake, or
-	// after a delay because of err.
-	due  *cycle
-	wake time.Duration
+	// due is the cycle whose handlers are being called; nil if none are.
+	due *cycle
+	// next is when the next pass is due, unless there is an error.
+	next Next
 	err  error
-	// rounds counts how often the pass has detected what there is to do.
+	// rounds counts the plans of the pass.
 	rounds int
 	// isOpen reports whether a handler will be called in this pass or in a later one, as far
 	// as the pass knows.
@@ -81,7 +81,7 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 	}
 	cached := r.Cached(key.NamespacedName)
 	if delay := max(time.Until(t.object.notBefore), t.contentionDelay(cached)); delay > 0 {
-		return w.settle(key, always, delay), nil
+		return w.settle(key, always, in(delay)), nil
 	}
 	if t.areEventsPending() {
 		w.beginWithEvents(w.newPass(r, key), cached)
@@ -89,7 +89,7 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 	}
 	if t.isAtRest(cached) { // nearly always
 		t.object.failures = 0
-		return w.settle(key, never, 0), nil
+		return w.settle(key, never, Next{}), nil
 	}
 	return w.beginPass(w.newPass(r, key)), nil
 }
@@ -105,11 +105,11 @@ func (w *workers) beginPass(p *pass) ctrl.Result {
 		return ctrl.Result{}
 	}
 	if !p.runsCode() {
-		p.due, p.wake, p.err = p.begin(w.writes)
+		p.next, p.err = p.begin(w.writes)
 		return w.endBeginning(p)
 	}
 	began := handler.Start(func() error {
-		p.due, p.wake, p.err = p.begin(w.writes)
+		p.next, p.err = p.begin(w.writes)
 		return nil
 	})
 	patience := time.NewTimer(workerPatience)
@@ -120,7 +120,7 @@ func (w *workers) beginPass(p *pass) ctrl.Result {
 	case <-patience.C:
 		w.detach(p, func() *execution.Call {
 			p.endBegin(<-began)
-			return p.next(nil)
+			return p.resume(nil)
 		})
 		return ctrl.Result{}
 	}
@@ -136,7 +136,7 @@ func (p *pass) runsCode() bool {
 // endBeginning detaches a pass with due handlers, and ends any other.
 func (w *workers) endBeginning(p *pass) ctrl.Result {
 	if p.due != nil {
-		w.detach(p, func() *execution.Call { return p.next(nil) })
+		w.detach(p, func() *execution.Call { return p.resume(nil) })
 		return ctrl.Result{}
 	}
 	w.engine.permits.Release()
@@ -169,59 +169,127 @@ func (w *workers) runAfterEvents(p *pass, events eventHandlers, slot *capacity.R
 	if p.err != nil {
 		return nil
 	}
-	p.due, p.wake, p.err = p.begin(w.writes)
-	return p.next(nil)
+	p.next, p.err = p.begin(w.writes)
+	return p.resume(nil)
 }
 
-// begin is the part of a pass that calls no handlers: observe, and detect. It returns the
-// cycle whose handlers are due; nil ends the pass.
-func (p *pass) begin(ctx context.Context) (due *cycle, wake time.Duration, err error) {
+// begin is the part of a pass that calls no handlers. If any are due, p.due is set, and resume
+// calls them.
+func (p *pass) begin(ctx context.Context) (next Next, err error) {
 	defer recovered(&err)
 	defer p.endIfGone()
-	fresh, wake, err := p.observe(ctx)
-	if !fresh {
-		return nil, wake, err
+
+	cached := p.resource.Cached(p.key.NamespacedName)
+	if cached == nil {
+		return Next{}, p.leaveUnwatched(ctx)
 	}
+	if p.isAtRest(cached) {
+		p.isOpen = never
+		return Next{}, nil
+	}
+
+	freshness, err := p.session.Refresh(ctx, cached)
+	if err != nil || !freshness.Fresh {
+		return Next{Due: freshness.WaitFor > 0, After: freshness.WaitFor}, err
+	}
+
+	// What an earlier pass could not write comes first: the handlers must not be called again.
 	flushed, err := p.session.Flush(ctx)
 	if err != nil {
-		return nil, 0, errors.Join(err, p.keepUp(ctx))
+		return Next{}, errors.Join(err, p.keepUp(ctx))
 	}
-	if p.finishCycle(flushed); flushed.Gone {
-		return nil, 0, nil
+	p.finishCycle(flushed)
+	if flushed.Gone {
+		return Next{}, nil
 	}
+
 	return p.advance(ctx)
 }
 
-// next continues a pass after the call of a handler, or before the first one: execute, and
-// record; and again, as long as the writes change what there is to do. It returns the next
-// call, which the pass makes without a permit.
-func (p *pass) next(last *execution.Call) (call *execution.Call) {
+// advance makes plans, and carries them out, as long as this changes what there is to do, or until handlers are
+// due.
+func (p *pass) advance(ctx context.Context) (next Next, err error) {
+	for ; p.rounds < maxRounds; p.rounds++ {
+		p.session.StartDetection()
+		body := p.session.Body()
+		if suspension := p.suspension(body); suspension.Active {
+			return p.suspend(suspension), p.leaveSuspended(ctx)
+		}
+		p.stopBackgroundOfDeleted()
+
+		facts, err := p.facts(ctx, body)
+		if err != nil {
+			return Next{}, err
+		}
+		c := &cycle{Plan: plan.Make(facts)}
+		if recorder := p.engine.Recorder; recorder != nil {
+			recorder.Pass(p.resource.Resource.Resource, c.Plan, facts)
+		}
+		p.object.seen = true
+		p.isOpen = c.isOpen
+		p.reportDropped(c, body)
+		p.reportRequests(c, body)
+		p.noteRevisions(c, body)
+
+		if c.MustAddFinalizer() && p.needsFinalizerAlone(c) {
+			outcome, err := p.session.Write(ctx, write.Update{Decision: write.Decision{AddFinalizer: true}})
+			if err != nil || outcome.Gone {
+				return Next{}, err
+			}
+			continue
+		}
+		if err := p.syncBackground(c); err != nil {
+			return Next{}, err
+		}
+		if err := (triggering{p, c}).sync(ctx); err != nil {
+			return Next{}, err
+		}
+
+		p.prepare(c)
+		if c.hasDue() {
+			startCalls(p, c)
+			p.due = c
+			return Next{}, nil
+		}
+		p.reportMisfits(c)
+		again, next, err := p.record(ctx, c)
+		if err != nil && c.MustAddFinalizer() {
+			p.object.writes.Drop() // no handler has left anything in it, and the finalizer alone may be accepted
+		}
+		if err != nil || !again {
+			return next, err
+		}
+	}
+	return in(0), nil // others take their turns
+}
+
+// resume is the part of a pass that calls handlers. It ends a call, which is nil at first, and returns the next one,
+// which is made without a permit. After the last one, it records what the handlers have done, and advances again.
+func (p *pass) resume(last *execution.Call) (call *execution.Call) {
 	defer recovered(&p.err)
 	defer p.endIfGone()
+	ctx := p.workers.writes
 	for p.due != nil {
-		call, err := p.due.continueCalls(last)
+		call, failure := p.due.nextCall(last)
 		if call != nil {
 			return call
 		}
-		last = nil
-		p.due, p.wake, p.err = p.proceed(p.workers.writes, p.due, err)
+		c := p.due
+		p.due, last = nil, nil
+
+		if p.err = endCalls(p, c, failure); p.err != nil || p.object.writes.Gone() {
+			return nil
+		}
+		p.reportMisfits(c)
+		var again bool
+		again, p.next, p.err = p.record(ctx, c)
+		if p.err != nil || !again {
+			return nil
+		}
+		p.rounds++
+		p.next, p.err = p.advance(ctx)
 	}
 	return nil
-}
-
-// proceed records what the handlers have done, and detects what there is to do then. The
-// error is that of the calls.
-func (p *pass) proceed(ctx context.Context, c *cycle, err error) (due *cycle, wake time.Duration, _ error) {
-	if err := endCalls(p, c, err); err != nil || p.object.writes.Gone() {
-		return nil, 0, err
-	}
-	p.reportMisfits(c)
-	again, wake, err := p.record(ctx, c)
-	if !again {
-		return nil, wake, err
-	}
-	p.rounds++
-	return p.advance(ctx)
 }
 
 // keepUp does what needs no storing, while what is left of the past cannot be stored: it suspends the object, and
@@ -239,106 +307,37 @@ func (p *pass) keepUp(ctx context.Context) error {
 	return p.syncBackground(c)
 }
 
-// observe gets the latest known version of the object. It returns false if there is nothing
-// to do, if the pass must wait, or with an error.
-func (p *pass) observe(ctx context.Context) (fresh bool, wait time.Duration, err error) {
-	cached := p.resource.Cached(p.key.NamespacedName)
-	if cached == nil {
-		if err := writeUnwatched(ctx, p); err != nil {
-			return false, 0, err
-		}
-		if !(eventHandlers{target: p.target}).isDeletePending() {
-			p.cleanUp()
-		}
-		p.isOpen = never
-		return false, 0, nil
+// leaveUnwatched ends the work on an object that is gone or no longer watched.
+func (p *pass) leaveUnwatched(ctx context.Context) error {
+	if err := writeUnwatched(ctx, p); err != nil {
+		return err
 	}
-	if p.isAtRest(cached) {
-		p.isOpen = never
-		return false, 0, nil
+	if !(eventHandlers{target: p.target}).isDeletePending() {
+		p.cleanUp()
 	}
-	freshness, err := p.session.Refresh(ctx, cached)
-	return freshness.Fresh, freshness.WaitFor, err
-}
-
-// advance advances the object until handlers are due, or until nothing is left to do.
-func (p *pass) advance(ctx context.Context) (due *cycle, wake time.Duration, err error) {
-	for ; p.rounds < maxRounds; p.rounds++ {
-		due, again, wake, err := p.round(ctx)
-		if !again {
-			return due, wake, err
-		}
-	}
-	return nil, time.Nanosecond, nil // the next pass is due immediately
-}
-
-// round detects what there is to do. It returns the cycle whose handlers are due; otherwise,
-// it advances the object by one update, and returns true if that has changed what there is to
-// do. It never returns true with a cycle or an error.
-func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Duration, err error) {
-	p.session.StartDetection()
-	if suspension := p.suspension(p.session.Body()); suspension.Active {
-		wake = p.suspend(suspension)
-		return nil, false, wake, p.leaveSuspended(ctx)
-	}
-	p.stopBackgroundOfDeleted()
-	facts, err := p.facts(ctx, p.session.Body())
-	if err != nil {
-		return nil, false, 0, err
-	}
-	c := &cycle{Plan: plan.Make(facts)}
-	if recorder := p.engine.Recorder; recorder != nil {
-		recorder.Pass(p.resource.Resource.Resource, c.Plan, facts)
-	}
-	p.object.seen = true
-	p.reportDropped(c, p.session.Body())
-	p.reportRequests(c, p.session.Body())
-	p.noteRevisions(c, p.session.Body())
-	p.isOpen = c.isOpen
-	if c.MustAddFinalizer() && p.needsFinalizerAlone(c) {
-		again, err := p.addFinalizer(ctx)
-		return nil, again, 0, err
-	}
-	if err := p.syncBackground(c); err != nil {
-		return nil, false, 0, err
-	}
-	if err := (triggering{p, c}).sync(ctx); err != nil {
-		return nil, false, 0, err
-	}
-	if p.prepare(c); c.hasDue() {
-		startCalls(p, c)
-		return c, false, 0, nil
-	}
-	p.reportMisfits(c)
-	again, wake, err = p.record(ctx, c)
-	if err != nil && c.MustAddFinalizer() {
-		p.object.writes.Drop() // no handler has left anything in it, and the finalizer alone may be accepted
-	}
-	return nil, again, wake, err
+	p.isOpen = never
+	return nil
 }
 
 // end ends a pass, and returns when the next one is due.
 func (w *workers) end(p *pass) ctrl.Result {
 	if p.err != nil {
 		p.err = handler.Readable(p.err) // it can be that of a storage
-		p.isOpen, p.wake = always, p.recordFailure(p.err)
+		p.isOpen, p.next = always, in(p.recordFailure(p.err))
 	} else {
 		p.object.failures = 0
 	}
 	for _, slot := range p.slots { // after a panic
 		w.engine.slots.Return(slot)
 	}
-	return w.settle(p.key, p.isOpen, p.wake)
+	return w.settle(p.key, p.isOpen, p.next)
 }
-
-// urgent is the priority of the next pass, even if the last one was not urgent.
-var urgent = new(0)
 
 // settle passes on the slots that the pass has not used, and returns the request for the next
 // pass.
-func (w *workers) settle(key object.Key, isOpen func(id string) bool, wake time.Duration) ctrl.Result {
+func (w *workers) settle(key object.Key, isOpen func(id string) bool, next Next) ctrl.Result {
 	w.engine.slots.Settle(key, isOpen)
-	return ctrl.Result{RequeueAfter: wake, Priority: urgent}
+	return next.result()
 }
 
 func always(string) bool { return true }

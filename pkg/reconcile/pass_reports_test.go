@@ -139,8 +139,8 @@ func TestHandlerThatIsDroppedIsReported(t *testing.T) {
 			t.Fatal(wake, err)
 		}
 		p := l.begin()
-		if p.due != nil || p.wake != time.Minute {
-			t.Errorf("a handler is called before its time; the pass wakes after %s", p.wake)
+		if p.due != nil || p.next != in(time.Minute) {
+			t.Errorf("a handler is called before its time; the pass wakes %+v", p.next)
 		}
 		if _, err := l.end(p); err != nil {
 			t.Fatal(err)

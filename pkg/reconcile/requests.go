@@ -86,12 +86,12 @@ func (t *target) suspension(body *object.Body) requests.Suspension {
 }
 
 // suspend stops all work on an object for which no handlers are called now, and says so once. It returns when that ends.
-func (p *pass) suspend(s requests.Suspension) (wake time.Duration) {
+func (p *pass) suspend(s requests.Suspension) (next Next) {
 	p.isOpen = never
 	p.object.background.suspend()
 	until := request.Forever
 	if !s.Until.IsZero() {
-		until, wake = s.Until.UTC().Format(time.RFC3339), max(time.Until(s.Until), time.Nanosecond)
+		until, next = s.Until.UTC().Format(time.RFC3339), in(time.Until(s.Until))
 	}
 	_, known := p.engine.objects.held.Since(p.key, bySuspension, "")
 	fresh := p.engine.objects.held.Replace(p.key, bySuspension, map[string]string{"": until})
@@ -101,7 +101,7 @@ func (p *pass) suspend(s requests.Suspension) (wake time.Duration) {
 		p.report.Event(p.session.Body(), report.Normal, "ObjectSuspended", message)
 	}
 	p.engine.revisions.Forget(p.key) // a rollout does not wait for it
-	return wake
+	return next
 }
 
 // leaveSuspended writes what handlers have left before a suspension.

@@ -170,22 +170,11 @@ func (t *triggeredCalls) update() *record.Calls {
 	return &record.Calls{Progress: t.Progress, Records: t.Records, Done: t.End}
 }
 
-// wake returns when the next pass is due for the calls, or 0 if they need none.
-func (t *triggeredCalls) wake() time.Duration {
+// next returns when the next pass is due for the calls.
+func (t *triggeredCalls) next() Next {
 	if t.Calls == nil {
-		return 0
+		return Next{}
 	}
-	delay, known := t.Progress.NextDelay()
-	if !known {
-		return 0
-	}
-	return max(delay, time.Nanosecond)
-}
-
-// soonest returns the shorter of two delays, of which 0 means none.
-func soonest(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
+	delay, isWaiting := t.Progress.NextDelay()
+	return Next{isWaiting, delay}
 }

@@ -57,8 +57,8 @@ var guards = map[string]guard{
 	},
 	"a failed write: a cycle that has ended with it has ended": {
 		file: "pass.go", plan: "resuming/k=6/unavailable",
-		code:    "if p.finishCycle(flushed); flushed.Gone {",
-		instead: "if flushed.Gone {",
+		code:    "\tp.finishCycle(flushed)\n",
+		instead: "",
 	},
 	"a failed write in a call: the outcomes of the handlers before it are kept": {
 		file: "execute.go", plan: "children/k=1/unavailable",

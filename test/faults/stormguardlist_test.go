@@ -82,7 +82,7 @@ var stormGuards = map[string]guard{
 		file: "decision.go", code: "Annotations: c.honored(), Conditions: p.conditionsOf(c)", instead: "Conditions: p.conditionsOf(c)",
 	},
 	"a suspension: no handler is called": {
-		file: "pass.go", code: "suspension.Active {\n\t\twake =", instead: "suspension.Active && false {\n\t\twake =",
+		file: "pass.go", code: "suspension.Active {\n\t\t\treturn", instead: "suspension.Active && false {\n\t\t\treturn",
 	},
 	"a pause: no handler is called": {
 		file: "handover.go", code: "\t\tif p.suspend != nil {\n\t\t\tp.suspend()\n\t\t}\n", instead: "",
