@@ -21,17 +21,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// detect detects what has happened to the current version of the object.
-func (l *lone) detect() (*cycle, error) {
+// plan makes the plan for the current version of the object.
+func (l *lone) plan() (*cycle, error) {
 	l.show()
 	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
 	return p.plan(l.t.Context(), p.resource.Cached(p.key.NamespacedName).Body())
 }
 
-// mustDetect is detect without an error.
-func (l *lone) mustDetect() *cycle {
+// mustPlan is plan without an error.
+func (l *lone) mustPlan() *cycle {
 	l.t.Helper()
-	c, err := l.detect()
+	c, err := l.plan()
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -120,11 +120,11 @@ func TestDetectionNeedsEverythingThatIsStored(t *testing.T) {
 				c.Settings = c.Settings.WithDefaults()
 				failure = fail(c)
 			})
-			if c, err := l.detect(); err != nil || len(c.Handlers) != 1 {
+			if c, err := l.plan(); err != nil || len(c.Handlers) != 1 {
 				t.Errorf("got %v", err)
 			}
 			*failure = errBroken
-			if c, err := l.detect(); !errors.Is(err, errBroken) || c != nil {
+			if c, err := l.plan(); !errors.Is(err, errBroken) || c != nil {
 				t.Errorf("got %v, %v", c, err)
 			}
 		})
@@ -145,11 +145,11 @@ func TestFirstDetectionKnowsWhoBeganTheCycle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLone(t, test.content, creating)
 			l.state().initial.Store(test.initial)
-			if l.mustDetect(); l.state().startedByPredecessor != test.want || !l.state().seen {
+			if l.mustPlan(); l.state().startedByPredecessor != test.want || !l.state().seen {
 				t.Errorf("got %t", l.state().startedByPredecessor)
 			}
 			l.state().startedByPredecessor = false // the cycle has ended
-			if l.mustDetect(); l.state().startedByPredecessor {
+			if l.mustPlan(); l.state().startedByPredecessor {
 				t.Error("another cycle counts as begun by the predecessor")
 			}
 		})
@@ -168,39 +168,8 @@ func TestObjectIsInitialUntilItIsHandled(t *testing.T) {
 	}{{true, false, cause.Resume}, {true, true, cause.NoOp}, {false, false, cause.NoOp}} {
 		l.state().initial.Store(test.initial)
 		l.state().handled = test.handled
-		if c := l.mustDetect(); c.Reason != test.want || c.Cycle.Reason != test.want {
+		if c := l.mustPlan(); c.Reason != test.want || c.Cycle.Reason != test.want {
 			t.Errorf("initial %t, handled %t: got %q", test.initial, test.handled, c.Reason)
-		}
-	}
-}
-
-// The positions of handlers depend on which states they have seen.
-func TestHandlersAreDueForTheirChangesOnly(t *testing.T) {
-	l := newLone(t, m{}, func(r *registry.Registry) {
-		fn := handler.Function{Change: ignoreChange}
-		r.Add(handler.Create(selector.New("kopfexamples"), fn, handler.ID("create")))
-		r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("update")))
-		r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("field"), handler.Field("spec", "size")))
-	})
-	isDue := l.mustDetect().Cycle.IsDue
-	small, large, colored := object.Essence{"spec": m{"size": 1}}, object.Essence{"spec": m{"size": 2}}, object.Essence{"spec": m{"size": 2, "color": "red"}}
-	for _, test := range []struct {
-		before, after object.Essence
-		want          []string
-	}{
-		{nil, small, []string{"create"}},
-		{small, large, []string{"update", "field/spec.size"}},
-		{large, colored, []string{"update"}},
-		{large, large, nil},
-	} {
-		var due []string
-		for _, id := range []string{"create", "update", "field/spec.size", "unknown"} {
-			if isDue(id, test.before, test.after) {
-				due = append(due, id)
-			}
-		}
-		if !slices.Equal(due, test.want) {
-			t.Errorf("from %v to %v: got %q, want %q", test.before, test.after, due, test.want)
 		}
 	}
 }
@@ -250,7 +219,7 @@ func TestDaemonsNeedTheFinalizerWhileTheyRun(t *testing.T) {
 		defer l.engine.supervisor.Stop(context.Background())
 		expect := func(when string, needed bool, ids ...string) {
 			t.Helper()
-			if c := l.mustDetect(); c.NeedsFinalizer != needed || !slices.Equal(plan.IDsOf(c.Background), ids) {
+			if c := l.mustPlan(); c.NeedsFinalizer != needed || !slices.Equal(plan.IDsOf(c.Background), ids) {
 				t.Errorf("%s: the finalizer is needed: %t; matching are %q", when, c.NeedsFinalizer, plan.IDsOf(c.Background))
 			}
 		}
@@ -295,7 +264,7 @@ func TestOnlyFailuresOfSomeHandlersHoldADeletion(t *testing.T) {
 		r.Add(handler.Delete(selector.New("kopfexamples"), fn, handler.ID("holds"), handler.HoldOnFailure()))
 		r.Add(handler.Delete(selector.New("kopfexamples"), fn, handler.ID("other")))
 	})
-	c := l.mustDetect()
+	c := l.mustPlan()
 	if c.Reason != cause.Delete || !c.NeedsFinalizer || !slices.Equal(c.Cycle.HoldOnFailure, []string{"holds"}) || len(c.Handlers) != 2 {
 		t.Errorf("got %s, %q", c.Reason, c.Cycle.HoldOnFailure)
 	}
@@ -313,7 +282,7 @@ func TestDetectionReadsOnlyOpenCycles(t *testing.T) {
 	l.rest()
 	l.server.change(m{"spec": m{"size": 1}})
 	b.reads = 0
-	if c := l.mustDetect(); c.Reason != cause.Update || b.reads != 0 {
+	if c := l.mustPlan(); c.Reason != cause.Update || b.reads != 0 {
 		t.Errorf("got %s after %d reads", c.Reason, b.reads)
 	}
 }
@@ -332,7 +301,7 @@ func TestTimersNeedNoStorage(t *testing.T) {
 			handler.ID("timer"), handler.Interval(time.Hour)))
 	})
 	base.err = errBroken
-	if c := l.mustDetect(); !slices.Equal(plan.IDsOf(c.Background), []string{"timer"}) {
+	if c := l.mustPlan(); !slices.Equal(plan.IDsOf(c.Background), []string{"timer"}) {
 		t.Errorf("got %q", plan.IDsOf(c.Background))
 	}
 }
@@ -345,7 +314,7 @@ func TestObjectThatFitsNoHandlerNeedsNoFinalizer(t *testing.T) {
 			r.Add(handler.Create(selector.New("kopfexamples"), fn, handler.ID("create"), fits()))
 			r.Add(handler.Delete(selector.New("kopfexamples"), fn, handler.ID("delete"), fits()))
 		})
-		if c := l.mustDetect(); c.NeedsFinalizer != want {
+		if c := l.mustPlan(); c.NeedsFinalizer != want {
 			t.Errorf("size %v: the finalizer is needed: %t", size, c.NeedsFinalizer)
 		}
 	}
@@ -353,7 +322,7 @@ func TestObjectThatFitsNoHandlerNeedsNoFinalizer(t *testing.T) {
 
 // Handlers can tell a new object from one whose former state is empty.
 func TestCreationIsAnAddition(t *testing.T) {
-	c := newLone(t, m{"spec": m{"size": 1}}, creating).mustDetect()
+	c := newLone(t, m{"spec": m{"size": 1}}, creating).mustPlan()
 	if len(c.Diff) != 1 || c.Diff[0].Op != diff.Add || c.Diff[0].Old != nil {
 		t.Errorf("got %v", c.Diff)
 	}
@@ -373,11 +342,11 @@ func TestHandlerOfAFieldThatIsTakenBackIsCalledAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.server.change(m{"spec": m{"size": 1}})
-	if c := l.mustDetect(); c.NothingToDo() || len(c.Handlers) != 1 {
+	if c := l.mustPlan(); c.NothingToDo() || len(c.Handlers) != 1 {
 		t.Errorf("after the reversal, there is nothing to do: %t; the handlers are %q", c.NothingToDo(), plan.IDsOf(c.Handlers))
 	}
 	l.server.change(m{"spec": m{"size": nil}})
-	if c := l.mustDetect(); c.NothingToDo() {
+	if c := l.mustPlan(); c.NothingToDo() {
 		t.Errorf("after the removal, the handlers are %q", plan.IDsOf(c.Handlers))
 	}
 }
@@ -398,23 +367,8 @@ func TestHandlerOfAValueThatIsTakenBackIsCalledAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c := l.mustDetect(); c.NothingToDo() || len(c.Handlers) != 1 {
+	if c := l.mustPlan(); c.NothingToDo() || len(c.Handlers) != 1 {
 		t.Errorf("after the reversal, there is nothing to do: %t; the handlers are %q", c.NothingToDo(), plan.IDsOf(c.Handlers))
-	}
-}
-
-// Handlers that were not called for a change have nothing to do when it is taken back.
-func TestChangeThatIsTakenBackIsForRetriedHandlersOnly(t *testing.T) {
-	fn := handler.Function{Change: ignoreChange}
-	l := newLone(t, m{}, func(r *registry.Registry) {
-		creating(r)
-		r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("retried")))
-		r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("other")))
-	})
-	l.rest()
-	l.server.change(m{"metadata": m{"annotations": m{kopfPrefix + "retried": `{"started":"2026-01-01T00:00:00.000000+00:00","purpose":"update","retries":1}`}}})
-	if c := l.mustDetect(); !slices.Equal(plan.IDsOf(c.Handlers), []string{"retried"}) {
-		t.Errorf("got %q", plan.IDsOf(c.Handlers))
 	}
 }
 
@@ -435,7 +389,7 @@ func TestResumeHandlersAreNotCalledAgainAfterThePredecessorsCycle(t *testing.T) 
 	l.server.change(m{"spec": m{"size": 1}})
 	for during, want := range map[bool][]string{true: {"resume", "update"}, false: {"update"}} {
 		l.state().handled, l.state().seen, l.state().startedByPredecessor = false, true, during
-		if c := l.mustDetect(); !slices.Equal(slices.Sorted(slices.Values(plan.IDsOf(c.Handlers))), want) {
+		if c := l.mustPlan(); !slices.Equal(slices.Sorted(slices.Values(plan.IDsOf(c.Handlers))), want) {
 			t.Errorf("during the cycle: %t, got %q", during, plan.IDsOf(c.Handlers))
 		}
 	}
