@@ -59,6 +59,11 @@ func newSweep(t *testing.T) *sweep {
 	for _, k := range s.kinds {
 		s.children = append(s.children, s.specimens(k, s.namespace)...)
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(s.logs)
+		}
+	})
 	s.prepare()
 	s.begin(restoring)
 	return s
@@ -145,14 +150,17 @@ func (s *sweep) each(do func(child *specimen) error) {
 	_ = group.Wait()
 }
 
-// expectEach waits until the condition holds for all children. On a busy machine, the operator can seem to be at rest
-// before it has seen all that others have changed.
+// patience is how long a test waits for all children of an object, which are handled one after another.
+const patience = 5 * time.Minute
+
+// expectEach waits until the condition holds for all children. On a busy machine, the operator computes for so long
+// between two requests that it seems to be at rest.
 func (s *sweep) expectEach(condition func(child *specimen) error) {
 	s.t.Helper()
 	s.each(func(child *specimen) error {
 		var last error
 		met := func(context.Context) (bool, error) { last = condition(child); return last == nil, nil }
-		_ = wait.PollUntilContextTimeout(s.t.Context(), time.Second/10, testenv.Patience, true, met) // last is clearer
+		_ = wait.PollUntilContextTimeout(s.t.Context(), time.Second/10, patience, true, met) // last is clearer
 		return last
 	})
 }
@@ -160,7 +168,7 @@ func (s *sweep) expectEach(condition func(child *specimen) error) {
 // expectRest waits until the operator has nothing left to do. All children must be accepted by the API server.
 func (s *sweep) expectRest() {
 	s.t.Helper()
-	s.Eventually(cluster.AtRest(s.requests)).WithTimeout(5 * time.Minute).Should(gomega.BeTrue())
+	s.Eventually(cluster.AtRest(s.requests)).WithTimeout(patience).Should(gomega.BeTrue())
 	s.Expect(s.logs.With("will be retried")).To(gomega.BeEmpty())
 }
 
