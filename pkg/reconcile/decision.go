@@ -101,7 +101,7 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, next Next, err
 // writeUnwatched writes what an earlier pass could not write, if the object is no longer
 // watched, mostly because its resource is redefined: the handlers must not be called again
 // under the new definition. The watch of that begins afterwards.
-func writeUnwatched(ctx context.Context, p *pass) error {
+func (p *pass) writeUnwatched(ctx context.Context) error {
 	if p.resource.IsWatched(p.key.Namespace) || !p.object.writes.HasPending() {
 		return nil
 	}
@@ -162,7 +162,7 @@ func (p *pass) needsFinalizerAlone(c *cycle) bool {
 
 // updateAlone returns the update of a pass that has nothing to do. It removes an unneeded
 // finalizer, and the records of a cycle that no longer exists.
-func updateAlone(p *pass, c *cycle) write.Update {
+func (p *pass) updateAlone(c *cycle) write.Update {
 	decide := func(c *cycle) write.Decision {
 		d := c.decideNothingToDo()
 		d.Conditions, d.Annotations = p.conditionsOf(c), p.withBaseline(c, d.Annotations)
@@ -183,7 +183,7 @@ func updateAlone(p *pass, c *cycle) write.Update {
 // leaveAlone ends a pass that has nothing to do.
 func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error) {
 	edited := p.object.writes.HasEdits()
-	outcome, err := p.session.Write(ctx, updateAlone(p, c))
+	outcome, err := p.session.Write(ctx, p.updateAlone(c))
 	p.finishCycle(outcome)
 	switch {
 	case err != nil:

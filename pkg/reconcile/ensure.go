@@ -91,7 +91,7 @@ func noteUndeclared(e *Engine, handlers registry.Handlers) func(parent, id strin
 
 // convergerOf returns what a handler needs to apply the children of its object, or nil if it
 // returns none.
-func convergerOf(p *pass, c *cycle, d *handler.Declaration) handler.Converger {
+func (p *pass) convergerOf(c *cycle, d *handler.Declaration) handler.Converger {
 	if d.Ensures == nil {
 		return nil
 	}

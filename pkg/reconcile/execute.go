@@ -25,19 +25,19 @@ func (p *pass) prepare(c *cycle) {
 		p.announce(c)
 		c.include()
 		p.leaveOutMisfits(c)
-		c.runner = newRunner(p, c, c.Cycle.Progress)
+		c.runner = p.newRunner(c, c.Cycle.Progress)
 		c.runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o execution.Outcome) { p.afterAttempt(c, d, o) }
 	}
-	triggering{p, c}.prepare()
+	p.prepareTriggered(c)
 }
 
-func newRunner(p *pass, c *cycle, progress *execution.Progress) *execution.Runner {
+func (p *pass) newRunner(c *cycle, progress *execution.Progress) *execution.Runner {
 	s := p.engine.Settings.Execution
 	return &execution.Runner{
 		Cause: &c.Cause, Progress: progress, Lifecycle: s.Lifecycle, Backoff: s.Backoff, Gate: gate{p, c},
 		Prepare: func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 			callCtx, call := p.prepareCall(ctx, d, p.session.Body())
-			call.Converger = convergerOf(p, c, d)
+			call.Converger = p.convergerOf(c, d)
 			return callCtx, call
 		},
 	}
@@ -50,7 +50,7 @@ func (c *cycle) hasDue() bool {
 }
 
 // startCalls starts the calls of the handlers that are due; see nextCall.
-func startCalls(p *pass, c *cycle) {
+func (p *pass) startCalls(c *cycle) {
 	p.began = time.Now()
 	if c.Cycle != nil && p.engine.slots.State().Running >= p.engine.fewCalls {
 		c.packed = p.engine.records.Pack(c.Cycle, c.CallContext.Body, p.resource.Fields)
@@ -67,7 +67,7 @@ func startCalls(p *pass, c *cycle) {
 		}
 		runner.Start(p.workers.calls, c.Handlers)
 	}
-	triggering{p, c}.start()
+	p.startTriggered(c)
 }
 
 // nextCall ends a call, unless it is nil, and returns the next one, or nil at the end.
@@ -90,7 +90,7 @@ func (c *cycle) nextCall(last *execution.Call) (*execution.Call, error) {
 
 // endCalls leaves the outcomes of the calls in the progress of the cycle, and their edits with
 // the writer. The error is that of nextCall.
-func endCalls(p *pass, c *cycle, err error) error {
+func (p *pass) endCalls(c *cycle, err error) error {
 	if c.runner != nil {
 		c.Cycle.Called = c.Cycle.Called || c.runner.Attempts > 0
 		p.object.writes.Add(c.runner.Edits...)
@@ -105,7 +105,7 @@ func endCalls(p *pass, c *cycle, err error) error {
 		return nil // finished outcomes must be persisted
 	}
 	if err != nil && !errors.Is(err, errTakeTurns) {
-		keepOutcomes(p, c)
+		p.keepOutcomes(c)
 		return err
 	}
 	return nil
@@ -113,7 +113,7 @@ func endCalls(p *pass, c *cycle, err error) error {
 
 // keepOutcomes leaves the outcomes of a pass that has failed to the next one, together with their
 // edits. A handler can have written to the object in the middle of its call, after others have ended.
-func keepOutcomes(p *pass, c *cycle) {
+func (p *pass) keepOutcomes(c *cycle) {
 	attempts := 0
 	for _, r := range []*execution.Runner{c.runner, c.calls.runner} {
 		if r != nil {
@@ -123,7 +123,7 @@ func keepOutcomes(p *pass, c *cycle) {
 	switch {
 	case attempts == 0: // nothing has ended
 	case c.NothingToDo():
-		p.object.writes.Keep(updateAlone(p, c))
+		p.object.writes.Keep(p.updateAlone(c))
 	default:
 		c.Cycle.Progress.WithdrawUnstarted()
 		p.object.writes.Keep(p.update(c))

@@ -241,13 +241,13 @@ func (p *pass) advance(ctx context.Context) (next Next, err error) {
 		if err := p.syncBackground(c); err != nil {
 			return Next{}, err
 		}
-		if err := (triggering{p, c}).sync(ctx); err != nil {
+		if err := p.syncTriggers(ctx, c); err != nil {
 			return Next{}, err
 		}
 
 		p.prepare(c)
 		if c.hasDue() {
-			startCalls(p, c)
+			p.startCalls(c)
 			p.due = c
 			return Next{}, nil
 		}
@@ -277,7 +277,7 @@ func (p *pass) resume(last *execution.Call) (call *execution.Call) {
 		c := p.due
 		p.due, last = nil, nil
 
-		if p.err = endCalls(p, c, failure); p.err != nil || p.object.writes.Gone() {
+		if p.err = p.endCalls(c, failure); p.err != nil || p.object.writes.Gone() {
 			return nil
 		}
 		p.reportMisfits(c)
@@ -309,7 +309,7 @@ func (p *pass) keepUp(ctx context.Context) error {
 
 // leaveUnwatched ends the work on an object that is gone or no longer watched.
 func (p *pass) leaveUnwatched(ctx context.Context) error {
-	if err := writeUnwatched(ctx, p); err != nil {
+	if err := p.writeUnwatched(ctx); err != nil {
 		return err
 	}
 	if !(eventHandlers{target: p.target}).isDeletePending() {

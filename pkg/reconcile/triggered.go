@@ -27,27 +27,21 @@ func (t *target) isTriggered() bool {
 	return len(t.resource.Triggered) > 0 && t.engine.objects.triggers.IsPending(t.key)
 }
 
-// triggering is the part of a pass that makes these calls.
-type triggering struct {
-	*pass
-	cycle *cycle
-}
-
-// sync makes the triggers of the handlers that match the object now, and finds their calls.
-func (t triggering) sync(ctx context.Context) error {
-	declared, c := t.resource.Triggered, t.cycle
+// syncTriggers makes the triggers of the handlers that match the object now, and finds their calls.
+func (p *pass) syncTriggers(ctx context.Context, c *cycle) error {
+	declared := p.resource.Triggered
 	if len(declared) == 0 {
 		return nil
 	}
-	body, set := t.session.Body(), &t.engine.objects.triggers
+	body, set := p.session.Body(), &p.engine.objects.triggers
 	whole := &handler.Cause{CallContext: c.CallContext, New: body.Raw()}
 	matching := declared.Where(func(d *handler.Declaration) bool { return (d.Deleted || !c.Deleting) && d.InScope(whole) })
 	err := set.Sync(triggers.Object{
-		Key: t.key, UID: body.UID(), Handlers: matching, Declared: declared, New: t.newTrigger,
-		IsAhead: func(id string) bool { return t.isAhead(matching, id) },
-		Record:  func(id string) (*storage.Record, error) { return t.engine.records.Record(ctx, body, id, t.report) },
+		Key: p.key, UID: body.UID(), Handlers: matching, Declared: declared, New: func(d *handler.Declaration, failed bool) triggers.Trigger { return p.newTrigger(c, d, failed) },
+		IsAhead: func(id string) bool { return p.isAhead(c, matching, id) },
+		Record:  func(id string) (*storage.Record, error) { return p.engine.records.Record(ctx, body, id, p.report) },
 	})
-	c.calls.Calls = set.Calls(t.key, func(id string) bool {
+	c.calls.Calls = set.Calls(p.key, func(id string) bool {
 		of := matching.Where(func(d *handler.Declaration) bool { return d.ID == id })
 		return len(c.WithoutMisfits(of)) == 0
 	})
@@ -55,16 +49,15 @@ func (t triggering) sync(ctx context.Context) error {
 }
 
 // isAhead reports whether the restoration of children would be ahead of the handler of changes that returns them.
-func (t triggering) isAhead(declared registry.Handlers, id string) bool {
+func (p *pass) isAhead(c *cycle, declared registry.Handlers, id string) bool {
 	return slices.ContainsFunc(declared, func(d *handler.Declaration) bool {
-		return d.ID == id && d.Kind == handler.OnDisturbance && t.hasToSee(d.Top().ID)
+		return d.ID == id && d.Kind == handler.OnDisturbance && p.hasToSee(c, d.Top().ID)
 	})
 }
 
 // hasToSee reports whether a handler of changes has to be called for the present state of the object, in this cycle or
 // in the next one.
-func (t triggering) hasToSee(id string) bool {
-	c := t.cycle
+func (p *pass) hasToSee(c *cycle, id string) bool {
 	if c.NothingToDo() {
 		return false
 	}
@@ -72,88 +65,87 @@ func (t triggering) hasToSee(id string) bool {
 	if !state.Finished() || state.Purpose != c.Reason {
 		return slices.ContainsFunc(c.Handlers, func(d *handler.Declaration) bool { return d.ID == id })
 	}
-	states, err := record.EndedAt(t.workers.writes, t.engine.records, c.Cycle, t.session.Body(), t.report)
+	states, err := record.EndedAt(p.workers.writes, p.engine.records, c.Cycle, p.session.Body(), p.report)
 	ended, isEarlier := states[id]
 	return err != nil || isEarlier && c.Cycle.IsDue(id, ended, c.New)
 }
 
 // newTrigger returns the trigger of a handler. If failed is set, an earlier process has failed
 // to call it.
-func (t triggering) newTrigger(d *handler.Declaration, failed bool) triggers.Trigger {
-	engine, key, uid := t.engine, t.key, t.session.Body().UID()
+func (p *pass) newTrigger(c *cycle, d *handler.Declaration, failed bool) triggers.Trigger {
+	engine, key, uid := p.engine, p.key, p.session.Body().UID()
 	if d.Kind == handler.OnDisturbance {
 		// The children of a copy are not those of its original: there are none yet.
-		return followChildren(engine, d, key, uid, failed || t.object.copied || t.mustCatchUp(d.Top().ID))
+		return followChildren(engine, d, key, uid, failed || p.object.copied || p.mustCatchUp(c, d.Top().ID))
 	}
-	link := children.OwnedBy(t.resource.GVK().GroupKind(), uid)
+	link := children.OwnedBy(p.resource.GVK().GroupKind(), uid)
 	if d.ChildLabel != "" {
 		link = children.LabeledWith(d.ChildLabel, string(uid))
 	}
 	parent := children.Parent{Link: link, Namespace: key.Namespace, Enqueue: func() { engine.enqueue(key) }}
-	return children.Follow(engine.children, d, parent, failed || t.object.initial.Load())
+	return children.Follow(engine.children, d, parent, failed || p.object.initial.Load())
 }
 
 // mustCatchUp reports whether children may have changed since the end of an earlier process, and their handler is not
 // called because of the start: the cycle that was open then is still open, and the handler has ended in it.
-func (t triggering) mustCatchUp(id string) bool {
-	c := t.cycle
-	if !t.object.startedByPredecessor || t.object.handled || c.NothingToDo() {
+func (p *pass) mustCatchUp(c *cycle, id string) bool {
+	if !p.object.startedByPredecessor || p.object.handled || c.NothingToDo() {
 		return false
 	}
 	return !slices.ContainsFunc(c.Handlers, func(d *handler.Declaration) bool { return d.ID == id && !c.HasFinished(d) })
 }
 
-// prepare makes the runner.
-func (t triggering) prepare() {
-	calls := t.cycle.calls.Calls
+// prepareTriggered makes the runner of the triggered calls.
+func (p *pass) prepareTriggered(c *cycle) {
+	calls := c.calls.Calls
 	if calls == nil || len(calls.Handlers) == 0 {
 		return
 	}
-	runner := newRunner(t.pass, t.cycle, calls.Progress)
+	runner := p.newRunner(c, calls.Progress)
 	prepare := runner.Prepare
 	runner.Prepare = func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 		calls.Begin(d.ID)
-		if t.isAhead(calls.Handlers, d.ID) {
-			t.engine.objects.triggers.Repeat(t.key, d.ID)
+		if p.isAhead(c, calls.Handlers, d.ID) {
+			p.engine.objects.triggers.Repeat(p.key, d.ID)
 		}
 		return prepare(ctx, d)
 	}
-	runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o execution.Outcome) { t.afterAttempt(d, o) }
-	t.cycle.calls.runner = runner
+	runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o execution.Outcome) { p.afterTriggered(d, o) }
+	c.calls.runner = runner
 }
 
 // errTakeTurns ends the triggered calls of a pass that takes long: the next pass continues with
 // the latest version of the object, and with its own changes.
 var errTakeTurns = errors.New("the pass has taken long enough")
 
-// start starts the calls that are due.
-func (t triggering) start() {
-	runner := t.cycle.calls.runner
+// startTriggered starts the triggered calls that are due.
+func (p *pass) startTriggered(c *cycle) {
+	runner := c.calls.runner
 	if runner == nil {
 		return
 	}
 	runner.BeforeAttempt = func(context.Context) error {
 		switch {
-		case t.workers.isStopping():
+		case p.workers.isStopping():
 			return errInterrupted
-		case runner.Attempts > 0 && time.Since(t.began) >= t.engine.Settings.Execution.CheckpointInterval:
+		case runner.Attempts > 0 && time.Since(p.began) >= p.engine.Settings.Execution.CheckpointInterval:
 			return errTakeTurns
 		default:
 			return nil
 		}
 	}
-	runner.Start(t.workers.calls, t.cycle.calls.Handlers)
+	runner.Start(p.workers.calls, c.calls.Handlers)
 }
 
-// afterAttempt reports and counts the outcome of an attempt. There can be many successes
+// afterTriggered reports and counts the outcome of an attempt. There can be many successes
 // without any consequence for the object, so they are no events.
-func (t triggering) afterAttempt(d *handler.Declaration, o execution.Outcome) {
-	t.engine.measure(t.resource, d, o)
+func (p *pass) afterTriggered(d *handler.Declaration, o execution.Outcome) {
+	p.engine.measure(p.resource, d, o)
 	if o.Succeeded() && o.Ignored == nil {
-		t.report.Log.V(1).Info("The handler succeeded.", "handler", handler.ReportedID(d))
+		p.report.Log.V(1).Info("The handler succeeded.", "handler", handler.ReportedID(d))
 		return
 	}
-	t.report.Outcome(t.session.Body(), d.ID, o)
+	p.report.Outcome(p.session.Body(), d.ID, o)
 }
 
 // hasDue reports whether a triggered handler can be called now.
