@@ -89,7 +89,7 @@ func (o *Operator) addActivity(mgr manager.Manager, engine *reconcile.Engine) er
 	return mgr.AddMetricsServerExtraHandler(reconcile.ActivityPath, http.HandlerFunc(func(into http.ResponseWriter, request *http.Request) {
 		query := request.URL.Query()
 		key := object.Key{Resource: query.Get("resource"), NamespacedName: types.NamespacedName{Namespace: query.Get("namespace"), Name: query.Get("name")}}
-		text, err := json.Marshal(reconcile.ActivityOf(engine, key))
+		text, err := json.Marshal(engine.ActivityOf(key))
 		if err != nil {
 			http.Error(into, "the activity cannot be encoded", http.StatusInternalServerError)
 			return

@@ -273,7 +273,7 @@ type Background struct {
 }
 
 // ActivityOf returns what the engine is doing, also for an object. It can be called at any time.
-func ActivityOf(e *Engine, key object.Key) Activity {
+func (e *Engine) ActivityOf(key object.Key) Activity {
 	state := e.State()
 	a := Activity{
 		At: time.Now(), Ready: state.Ready, Leading: state.Leading, Paused: state.Paused,

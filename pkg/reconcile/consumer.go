@@ -67,8 +67,8 @@ func (c consumer) SetUp(ctx context.Context, found discovery.SelectedResource) (
 	r.FillsIndices = r.indexer != nil
 	c.setUpChildren(r, found)
 	e.resources.put(r)
-	beginSeries(e, r)
-	startRollouts(ctx, e, r)
+	e.beginSeries(r)
+	e.startRollouts(ctx, r)
 	return r.Resource, nil
 }
 

@@ -187,7 +187,7 @@ func New(config Config) *Engine {
 		e.requests = requests.NewReader(prefix)
 	}
 	e.revisions = &e.objects.revisions
-	e.revisions.Annotation, e.revisions.Enqueue, e.revisions.Report = prefix+"/"+revision.Name, e.enqueue, func(r revision.Report) { reportRollout(e, r) }
+	e.revisions.Annotation, e.revisions.Enqueue, e.revisions.Report = prefix+"/"+revision.Name, e.enqueue, func(r revision.Report) { e.reportRollout(r) }
 	e.objects.misfits.Report = heldobjects.LogLines(config.Logger)
 	e.permits, e.slots = capacity.NewPermits(s.Execution.Workers), capacity.NewSlots(s.Execution.MaxCalls, e.enqueue)
 	e.abortContext, e.abort = context.WithCancelCause(context.Background())
@@ -195,7 +195,7 @@ func New(config Config) *Engine {
 		Name: cmp.Or(s.Name, settings.DefaultName), Records: e.records, Metrics: config.Metrics,
 		ConsistencyTimeout: s.Persistence.ConsistencyTimeout, ContentionDelays: s.Queueing.ContentionDelays,
 	})
-	discovered := addConverger(e, config)
+	discovered := e.addConverger(config)
 	e.watcher = watch.New(watch.Config{
 		Settings: s, Logger: config.Logger, REST: config.REST, HTTP: config.HTTP, Metrics: config.Metrics,
 		Source: config.Resources, Selectors: config.Handlers.Selectors(), Handlers: declared, Consumer: consumer{e},
@@ -228,12 +228,12 @@ func (e *Engine) Watch(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	ended, err := startConverger(ctx, e)
+	ended, err := e.startConverger(ctx)
 	if err != nil {
 		return err
 	}
 	defer ended()
-	stopped, err := watchIndices(ctx, e)
+	stopped, err := e.watchIndices(ctx)
 	if err != nil {
 		return err
 	}

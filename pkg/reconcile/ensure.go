@@ -30,7 +30,7 @@ import (
 
 // addConverger adds the converger if there are handlers that return children. It returns the
 // function that is told what the cluster serves.
-func addConverger(e *Engine, config Config) (discovered func(discovery.Snapshot)) {
+func (e *Engine) addConverger(config Config) (discovered func(discovery.Snapshot)) {
 	if !slices.ContainsFunc(config.Handlers, func(d *handler.Declaration) bool { return d.Ensures != nil }) {
 		return config.Discovered
 	}
@@ -43,7 +43,7 @@ func addConverger(e *Engine, config Config) (discovered func(discovery.Snapshot)
 		Manager: config.Settings.Name, FormerManagers: config.Settings.FormerNames, Namespaces: config.Settings.Scope.Namespaces, Scheme: types,
 		Delays: config.Settings.Queueing.ContentionDelays, Watching: config.Settings.Watching,
 		RequestTimeout: config.Settings.Networking.RequestTimeout, Resources: served, Logger: config.Logger, Metrics: config.Metrics,
-		Seen: noteUndeclared(e, config.Handlers),
+		Seen: e.noteUndeclared(config.Handlers),
 	})
 	return func(present discovery.Snapshot) {
 		served.Set(present)
@@ -55,7 +55,7 @@ func addConverger(e *Engine, config Config) (discovered func(discovery.Snapshot)
 
 // startConverger lets the converger work until the context is done. The function waits for its
 // end.
-func startConverger(ctx context.Context, e *Engine) (ended func(), err error) {
+func (e *Engine) startConverger(ctx context.Context) (ended func(), err error) {
 	if err := e.Handlers.CheckDrift(); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (r *resource) ensures() bool {
 }
 
 // noteUndeclared returns what is told about children of handlers that are not declared.
-func noteUndeclared(e *Engine, handlers registry.Handlers) func(parent, id string) {
+func (e *Engine) noteUndeclared(handlers registry.Handlers) func(parent, id string) {
 	declared := map[string]bool{}
 	for _, d := range handlers {
 		if d.Ensures != nil {
@@ -205,7 +205,7 @@ type following struct {
 func (f following) Stop() { f.stop() }
 
 // followChildren returns the trigger of a handler of children.
-func followChildren(e *Engine, d *handler.Declaration, key object.Key, parent types.UID, failed bool) triggers.Trigger {
+func (e *Engine) followChildren(d *handler.Declaration, key object.Key, parent types.UID, failed bool) triggers.Trigger {
 	flag := triggers.NewFlag(d, func() { e.enqueue(key) })
 	if failed {
 		flag.Set()
@@ -223,7 +223,7 @@ func followChildren(e *Engine, d *handler.Declaration, key object.Key, parent ty
 
 // watchIndices calls the handlers of children for the changes of the indices that they watch, until
 // the context is done. The function waits for the end.
-func watchIndices(ctx context.Context, e *Engine) (ended func(), err error) {
+func (e *Engine) watchIndices(ctx context.Context) (ended func(), err error) {
 	var running sync.WaitGroup
 	var stops []func()
 	filled := map[handler.Table]bool{}

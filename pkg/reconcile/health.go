@@ -48,19 +48,19 @@ func (e *Engine) State() metrics.State {
 	leading := e.leading.Load() // a standby replica is not paused
 	state := metrics.State{
 		Ready: e.isReady(), Leading: leading, Paused: leading && e.pause.isPaused(),
-		Queue: e.queueState(), Calls: callsOf(e), Watches: countWatches(e.WatchStatuses()),
+		Queue: e.queueState(), Calls: e.callsOf(), Watches: countWatches(e.WatchStatuses()),
 		Background: []metrics.Background{e.countBackground(handler.OnDaemon), e.countBackground(handler.OnTimer)},
 	}
 	if leading { // a replica on standby does not follow what happens to the objects
-		state.Held, state.Rollouts = e.objects.held.Counts(), countRollouts(e)
-		state.Objects, state.Children = countObjects(e), countChildren(e)
+		state.Held, state.Rollouts = e.objects.held.Counts(), e.countRollouts()
+		state.Objects, state.Children = e.countObjects(), e.countChildren()
 	}
-	state.Indices = indexSizes(e)
+	state.Indices = e.indexSizes()
 	return state
 }
 
 // countObjects counts the objects of each resource with handlers, by what happens to them.
-func countObjects(e *Engine) (counts []metrics.Objects) {
+func (e *Engine) countObjects() (counts []metrics.Objects) {
 	known := e.currentQueue().Objects()
 	for _, r := range e.resources.all() {
 		if r.isObservedOnly() {
@@ -74,7 +74,7 @@ func countObjects(e *Engine) (counts []metrics.Objects) {
 }
 
 // countChildren counts the children of each handler, also if there are none.
-func countChildren(e *Engine) (counts []metrics.Children) {
+func (e *Engine) countChildren() (counts []metrics.Children) {
 	known := e.converger.Counts()
 	for _, r := range e.resources.all() {
 		for _, id := range r.ensuring() {
@@ -97,7 +97,7 @@ func (r *resource) ensuring() (ids []string) {
 }
 
 // indexSizes returns the sizes of the indices that the operator fills.
-func indexSizes(e *Engine) (sizes []metrics.Index) {
+func (e *Engine) indexSizes() (sizes []metrics.Index) {
 	for _, d := range e.Handlers.OfKind(handler.OnIndex) {
 		sized, ok := d.Table.(interface{ Len() int })
 		isKnown := slices.ContainsFunc(sizes, func(i metrics.Index) bool { return i.Handler == d.ID })
@@ -109,7 +109,7 @@ func indexSizes(e *Engine) (sizes []metrics.Index) {
 }
 
 // beginSeries begins the series of a resource, so that the first failure is an increase.
-func beginSeries(e *Engine, r *resource) {
+func (e *Engine) beginSeries(r *resource) {
 	var handlers []metrics.Handler
 	for _, d := range r.Declared {
 		if !d.Kind.IsAdmission() && !d.Kind.IsActivity() && d.Kind != handler.Conditions {
@@ -123,7 +123,7 @@ func beginSeries(e *Engine, r *resource) {
 }
 
 // callsOf counts the calls of handlers.
-func callsOf(e *Engine) metrics.Calls {
+func (e *Engine) callsOf() metrics.Calls {
 	s := e.slots.State()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -161,7 +161,7 @@ func countWatches(all []WatchStatus) (counts []metrics.Watches) {
 }
 
 // countRollouts returns the numbers of objects in rollouts.
-func countRollouts(e *Engine) (all []metrics.Rollout) {
+func (e *Engine) countRollouts() (all []metrics.Rollout) {
 	for _, r := range e.revisions.Numbers() {
 		all = append(all, metrics.Rollout{
 			Resource: r.Resource, Handler: r.ID, Revision: r.Revision, Waiting: r.Waiting, Running: r.Running, Done: r.Done, Failed: r.Failed,
@@ -171,7 +171,7 @@ func countRollouts(e *Engine) (all []metrics.Rollout) {
 }
 
 // reportRollout reports the point that a rollout has come to.
-func reportRollout(e *Engine, r revision.Report) {
+func (e *Engine) reportRollout(r revision.Report) {
 	log := e.Logger.WithValues("resource", r.Resource, "handler", r.ID, "revision", r.Revision,
 		"done", r.Done, "failed", r.Failed, "running", r.Running, "waiting", r.Waiting)
 	switch r.Kind {
@@ -205,13 +205,13 @@ func failedRollout(r revision.Report, state, others string) string {
 
 // startRollouts begins the rollouts of a resource with the objects that are known, and logs how
 // many objects must be handled again.
-func startRollouts(ctx context.Context, e *Engine, r *resource) {
+func (e *Engine) startRollouts(ctx context.Context, r *resource) {
 	if len(r.Revised) == 0 {
 		return
 	}
 	var subjects []revision.Subject
 	for _, snapshot := range r.Objects() {
-		if s, err := subjectOf(ctx, e, r, snapshot); err == nil { // otherwise, its pass reports the error
+		if s, err := e.subjectOf(ctx, r, snapshot); err == nil { // otherwise, its pass reports the error
 			subjects = append(subjects, s)
 		}
 	}
@@ -227,7 +227,7 @@ func startRollouts(ctx context.Context, e *Engine, r *resource) {
 }
 
 // subjectOf returns an object as it is stored, before any pass looks at it.
-func subjectOf(ctx context.Context, e *Engine, r *resource, snapshot *object.Snapshot) (revision.Subject, error) {
+func (e *Engine) subjectOf(ctx context.Context, r *resource, snapshot *object.Snapshot) (revision.Subject, error) {
 	body, key := snapshot.Body(), r.Key(snapshot)
 	silent := e.reporter(key)
 	s := revision.Subject{Key: key, Cause: &handler.Cause{Reason: cause.NoOp, CallContext: handler.CallContext{

@@ -170,8 +170,8 @@ func (t *target) situation(c *cycle) conditions.Situation {
 	if !c.NothingToDo() {
 		s.Called = s.Called || len(c.Handlers) > 0
 		progress := c.Cycle.Progress
-		takesPart = func(id string) bool { return execution.TakesPart(progress, id) }
-		s.Unfinished, s.Failed, s.Held = execution.HasUnfinished(progress), execution.Failures(progress), c.Deleting && c.Cycle.HeldByFailure() != ""
+		takesPart = func(id string) bool { return progress.TakesPart(id) }
+		s.Unfinished, s.Failed, s.Held = progress.HasUnfinished(), progress.Failures(), c.Deleting && c.Cycle.HeldByFailure() != ""
 	}
 	restored := t.addRestorations(&s, c.calls)
 	s.Called = s.Called || len(restored) > 0

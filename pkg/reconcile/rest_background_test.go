@@ -126,7 +126,7 @@ func idle(t *testing.T, c company) int64 {
 	}
 	r := e.engine.resources.get(kex.String())
 	ctx, cancel := context.WithCancel(t.Context())
-	ended, err := watchIndices(ctx, e.engine)
+	ended, err := e.engine.watchIndices(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func (p *pass) newTrigger(c *cycle, d *handler.Declaration, failed bool) trigger
 	engine, key, uid := p.engine, p.key, p.session.Body().UID()
 	if d.Kind == handler.OnDisturbance {
 		// The children of a copy are not those of its original: there are none yet.
-		return followChildren(engine, d, key, uid, failed || p.object.copied || p.mustCatchUp(c, d.Top().ID))
+		return engine.followChildren(d, key, uid, failed || p.object.copied || p.mustCatchUp(c, d.Top().ID))
 	}
 	link := children.OwnedBy(p.resource.GVK().GroupKind(), uid)
 	if d.ChildLabel != "" {

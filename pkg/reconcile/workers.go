@@ -220,7 +220,7 @@ func (w *workers) open(ctx context.Context, waiting workqueue.TypedRateLimitingI
 		if r.isObservedOnly() {
 			continue
 		}
-		startRollouts(ctx, e, r)
+		e.startRollouts(ctx, r)
 		for _, snapshot := range r.Objects() {
 			e.whenFree(r.Key(snapshot), (*objectState).reopen, func(a *abandoned) { a.reopened = true })
 		}

@@ -62,7 +62,7 @@ var guards = map[string]guard{
 	},
 	"a failed write in a call: the outcomes of the handlers before it are kept": {
 		file: "execute.go", plan: "children/k=1/unavailable",
-		code:    "keepOutcomes(p, c)\n\t\treturn err",
+		code:    "p.keepOutcomes(c)\n\t\treturn err",
 		instead: "return err",
 	},
 	"a lost answer: a transformation is not repeated on its own result": {

@@ -86,7 +86,7 @@ func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, 
 	} else {
 		d.identify(origin)
 	}
-	validate(d)
+	d.validate()
 	return checked(d)
 }
 
@@ -228,6 +228,6 @@ func newSubhandler(id string, fn ChangeFunc, options []SubhandlerOption) (*Decla
 func ForConditions(sel selector.Selector, of runtime.Object) (*Declaration, error) {
 	d := &Declaration{ID: "kopf.Conditions()", Kind: Conditions, Selector: sel, Object: of, DeclaredAt: function.Caller()}
 	d.addProblem(sel.Err())
-	validateSelector(d)
+	d.validateSelector()
 	return checked(d)
 }

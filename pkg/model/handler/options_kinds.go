@@ -86,7 +86,7 @@ const (
 // Specification: Daemons, "Postponing"; Timers, "Postponing".
 func InitialDelay(delay time.Duration) BackgroundOption {
 	return func(d *Declaration) {
-		validateDuration(d, "initial delay", delay)
+		d.validateDuration("initial delay", delay)
 		d.InitialDelay = func(Arguments) time.Duration { return delay }
 	}
 }

@@ -19,19 +19,19 @@ var validID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_./<>]*[A-Za-z0-9])?$`
 var invalidInID = regexp.MustCompile(`[^-A-Za-z0-9_./<>]`)
 
 // validate records the mistakes that the compiler cannot find.
-func validate(d *Declaration) {
-	validateSelector(d)
-	validateID(d)
-	validateFilters(d)
-	validateLimits(d)
-	validateTiming(d)
-	validateReviews(d)
+func (d *Declaration) validate() {
+	d.validateSelector()
+	d.validateID()
+	d.validateFilters()
+	d.validateLimits()
+	d.validateTiming()
+	d.validateReviews()
 	if d.Ensures != nil {
 		d.addProblem(d.Ensures.Validate())
 	}
 }
 
-func validateSelector(d *Declaration) {
+func (d *Declaration) validateSelector() {
 	if d.Kind != Subhandler && !d.Kind.IsActivity() && d.Object == nil && d.Selector == (selector.Selector{}) {
 		d.addProblem(errors.New("it has no resource: specify one with kopf.Resource(...), or pass a pointer to a Go type to kopf.For"))
 	}
@@ -43,7 +43,7 @@ func validateSelector(d *Declaration) {
 	}
 }
 
-func validateID(d *Declaration) {
+func (d *Declaration) validateID() {
 	switch {
 	case d.idGiven && d.ID == "":
 		d.addProblem(errors.New("its id is empty"))
@@ -57,7 +57,7 @@ func validateID(d *Declaration) {
 	}
 }
 
-func validateFilters(d *Declaration) {
+func (d *Declaration) validateFilters() {
 	if d.Field == nil && !(d.Value.IsZero() && d.ValueBefore.IsZero() && d.ValueAfter.IsZero()) {
 		d.addProblem(errors.New("Value, ValueBefore, and ValueAfter filter by the value of a field: add kopf.Field(...)"))
 	}
@@ -67,8 +67,8 @@ func validateFilters(d *Declaration) {
 	for _, matcher := range []Matcher{d.Value, d.ValueBefore, d.ValueAfter} {
 		d.addProblem(matcher.err)
 	}
-	validateMetadata(d, "label", d.Labels)
-	validateMetadata(d, "annotation", d.Annotations)
+	d.validateMetadata("label", d.Labels)
+	d.validateMetadata("annotation", d.Annotations)
 	for _, when := range d.Predicates {
 		if when == nil {
 			d.addProblem(errors.New("the predicate of When is nil"))
@@ -76,7 +76,7 @@ func validateFilters(d *Declaration) {
 	}
 }
 
-func validateMetadata(d *Declaration, what string, filters map[string]Matcher) {
+func (d *Declaration) validateMetadata(what string, filters map[string]Matcher) {
 	for _, key := range slices.Sorted(maps.Keys(filters)) {
 		switch matcher := filters[key]; {
 		case key == "":
@@ -89,7 +89,7 @@ func validateMetadata(d *Declaration, what string, filters map[string]Matcher) {
 	}
 }
 
-func validateLimits(d *Declaration) {
+func (d *Declaration) validateLimits() {
 	if d.Errors < ErrorsTemporary || d.Errors > ErrorsIgnored {
 		d.addProblem(fmt.Errorf("invalid mode of errors %d: use kopf.ErrorsTemporary, ErrorsPermanent, or ErrorsIgnored", d.Errors))
 	}
@@ -106,13 +106,13 @@ func validateLimits(d *Declaration) {
 }
 
 // validateTiming checks the options of daemons, timers, and indices.
-func validateTiming(d *Declaration) {
-	validateDuration(d, "interval", d.Interval)
-	validateDuration(d, "idle time", d.Idle)
-	validateDuration(d, "cancellation backoff", d.CancellationBackoff)
-	validateDuration(d, "cancellation polling", d.CancellationPolling)
+func (d *Declaration) validateTiming() {
+	d.validateDuration("interval", d.Interval)
+	d.validateDuration("idle time", d.Idle)
+	d.validateDuration("cancellation backoff", d.CancellationBackoff)
+	d.validateDuration("cancellation polling", d.CancellationPolling)
 	if d.CancellationTimeout != nil {
-		validateDuration(d, "cancellation timeout", *d.CancellationTimeout)
+		d.validateDuration("cancellation timeout", *d.CancellationTimeout)
 	}
 	if d.Sharp && d.Interval == 0 {
 		d.addProblem(errors.New("a timer can be sharp only with an interval: add kopf.Interval(...)"))
@@ -122,14 +122,14 @@ func validateTiming(d *Declaration) {
 	}
 }
 
-func validateDuration(d *Declaration, what string, value time.Duration) {
+func (d *Declaration) validateDuration(what string, value time.Duration) {
 	if value < 0 {
 		d.addProblem(fmt.Errorf("the %s %s is negative", what, value))
 	}
 }
 
 // validateReviews checks the options of admission handlers.
-func validateReviews(d *Declaration) {
+func (d *Declaration) validateReviews() {
 	if d.Kind.IsAdmission() && (d.ID == AllValidating || d.ID == AllMutating) {
 		d.addProblem(fmt.Errorf("the path %q calls all handlers of the kind: set another kopf.ID", "/"+d.ID))
 	}

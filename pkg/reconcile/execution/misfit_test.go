@@ -96,11 +96,11 @@ func TestRequestsReachSubhandlers(t *testing.T) {
 		request func(p *execution.Progress)
 		log     []string
 	}{
-		"retry the handler":     {func(p *execution.Progress) { execution.Retry(p, "a") }, []string{"0s a/x: succeeded", "0s a: succeeded"}},
-		"retry the sub-handler": {func(p *execution.Progress) { execution.Retry(p, "a/x") }, []string{"0s a/x: succeeded", "0s a: succeeded"}},
-		"rerun the handler":     {func(p *execution.Progress) { execution.Rerun(p, "a", cause.Create) }, []string{"0s a/x: succeeded", "0s a: succeeded"}},
-		"skip the handler":      {func(p *execution.Progress) { execution.Skip(p, "a", cause.Create) }, nil},
-		"skip the sub-handler":  {func(p *execution.Progress) { execution.Skip(p, "a/x", cause.Create) }, []string{"0s a: succeeded"}},
+		"retry the handler":     {func(p *execution.Progress) { p.Retry("a") }, []string{"0s a/x: succeeded", "0s a: succeeded"}},
+		"retry the sub-handler": {func(p *execution.Progress) { p.Retry("a/x") }, []string{"0s a/x: succeeded", "0s a: succeeded"}},
+		"rerun the handler":     {func(p *execution.Progress) { p.Rerun("a", cause.Create) }, []string{"0s a/x: succeeded", "0s a: succeeded"}},
+		"skip the handler":      {func(p *execution.Progress) { p.Skip("a", cause.Create) }, nil},
+		"skip the sub-handler":  {func(p *execution.Progress) { p.Skip("a/x", cause.Create) }, []string{"0s a: succeeded"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {

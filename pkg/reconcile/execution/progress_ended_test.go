@@ -200,8 +200,8 @@ func TestRecordsOfResumingHandlersAreNoLeftovers(t *testing.T) {
 func TestNewRecordsReferToSubhandlersThatAreAhead(t *testing.T) {
 	p := progressOf(nil)
 	for id, parent := range map[string]string{"a": "a", "a/x": "a", "a/y": "a", "gone": ""} {
-		execution.Refer(p, parent, id)
-		execution.Refer(p, parent, id)
+		p.Refer(parent, id)
+		p.Refer(parent, id)
 	}
 	if got := p.Include("a", cause.Update, false).Subrefs; !slices.Equal(got, []string{"a/x", "a/y"}) {
 		t.Errorf("got %q", got)
@@ -221,7 +221,7 @@ func TestRecordsOfChangesAreLeftOverFromOtherCycles(t *testing.T) {
 	for _, id := range []string{"ended", "retried", "ahead", "resuming"} {
 		p.Load(id)
 	}
-	execution.LeaveOver(p, "2")
+	p.LeaveOver("2")
 	if got := p.Stored().Leftovers(); !slices.Equal(got, []string{"ended", "retried"}) {
 		t.Errorf("got %q", got)
 	}

@@ -15,15 +15,15 @@ func (s *State) HasEnded(purpose cause.Reason) bool {
 
 // Retry makes a waiting handler due, with its waiting sub-handlers and the handlers that it is
 // a sub-handler of.
-func Retry(p *Progress, id string) {
+func (p *Progress) Retry(id string) {
 	for _, each := range append([]string{id}, p.Load(id).Subrefs...) {
 		p.Load(each).wake()
 	}
-	wakeAbove(p, id)
+	p.wakeAbove(id)
 }
 
 // wakeAbove makes the waiting handlers due that a handler is a sub-handler of.
-func wakeAbove(p *Progress, id string) {
+func (p *Progress) wakeAbove(id string) {
 	for _, above := range p.states {
 		if slices.Contains(above.Subrefs, id) {
 			above.wake()
@@ -41,21 +41,21 @@ func (s *State) wake() {
 
 // Rerun lets a handler start from scratch, with its sub-handlers. The handlers that it is a
 // sub-handler of become due, because they call it.
-func Rerun(p *Progress, id string, purpose cause.Reason) {
+func (p *Progress) Rerun(id string, purpose cause.Reason) {
 	state := p.Load(id)
 	for _, child := range state.Subrefs {
-		Rerun(p, child, purpose)
+		p.Rerun(child, purpose)
 	}
 	state.Record = storage.Record{Started: now(), Purpose: purpose, Subrefs: state.Subrefs}
 	state.dirty, state.active = true, true
-	wakeAbove(p, id)
+	p.wakeAbove(id)
 }
 
 // Skip ends a handler as if it had succeeded. The handlers that it is a sub-handler of become due,
 // because they may have waited only for it.
-func Skip(p *Progress, id string, purpose cause.Reason) {
+func (p *Progress) Skip(id string, purpose cause.Reason) {
 	state := p.Include(id, purpose, false)
 	state.finish(true, "skipped by a request")
 	p.abandon(state.Subrefs)
-	wakeAbove(p, id)
+	p.wakeAbove(id)
 }

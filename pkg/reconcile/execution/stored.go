@@ -106,7 +106,7 @@ func (s *State) isStored() bool { return s.Stored() != nil }
 // those of ended handlers have a token, but not this one, which is that of the open cycle, or
 // empty if there is none. The end of the earlier cycle was stored without the removal of its
 // records.
-func LeaveOver(p *Progress, token string) {
+func (p *Progress) LeaveOver(token string) {
 	if !p.Stored().has(func(r *storage.Record) bool { return r.Cycle != "" && r.Cycle != token }) {
 		return
 	}
@@ -131,7 +131,7 @@ func (s Stored) HasTokens() bool {
 
 // Refer notes a sub-handler that is ahead of the cycle: if its parent gets a new record, it refers
 // to that of the sub-handler, too.
-func Refer(p *Progress, parent, id string) {
+func (p *Progress) Refer(parent, id string) {
 	if parent != "" && parent != id {
 		state := p.Load(parent)
 		state.referred = slices.Compact(slices.Sorted(slices.Values(append(slices.Clip(state.referred), id))))

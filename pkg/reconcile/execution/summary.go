@@ -2,7 +2,7 @@ package execution
 
 // Failures returns the messages of the handlers that have failed permanently in the cycle,
 // including sub-handlers.
-func Failures(p *Progress) map[string]string {
+func (p *Progress) Failures() map[string]string {
 	var failed map[string]string
 	for id, state := range p.states {
 		if state.active && state.Failure {
@@ -16,7 +16,7 @@ func Failures(p *Progress) map[string]string {
 }
 
 // HasUnfinished reports whether a handler of the cycle will be called again by itself.
-func HasUnfinished(p *Progress) bool {
+func (p *Progress) HasUnfinished() bool {
 	for _, state := range p.states {
 		if state.active && !state.Finished() && state.aside == nil {
 			return true
@@ -26,4 +26,4 @@ func HasUnfinished(p *Progress) bool {
 }
 
 // TakesPart reports whether the handler takes part in the cycle.
-func TakesPart(p *Progress, id string) bool { return p.states[id] != nil && p.states[id].active }
+func (p *Progress) TakesPart(id string) bool { return p.states[id] != nil && p.states[id].active }

@@ -35,9 +35,9 @@ func (k Keeper) leaveOver(ctx context.Context, body *object.Body, progress *exec
 	case err != nil:
 		return ignoreUnreadable(body, err, r)
 	case open == nil:
-		execution.LeaveOver(progress, "")
+		progress.LeaveOver("")
 	case open.Token != "":
-		execution.LeaveOver(progress, open.Token)
+		progress.LeaveOver(open.Token)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (c *Cycle) Reopen(stored Stored) {
 	}
 	for id := range stored.Open.At {
 		c.Progress.Settle(id, c.Reason)
-		execution.Refer(c.Progress, c.ParentOf(id), id)
+		c.Progress.Refer(c.ParentOf(id), id)
 	}
 }
 

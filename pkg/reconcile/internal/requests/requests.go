@@ -276,19 +276,19 @@ func apply(r request.Request, id string, progress *execution.Progress, reason ca
 	case r.Verb == request.Retry && progress.Load(id).RemainingDelay(time.Now()) == 0:
 		return because("it does not wait for its next attempt")
 	case r.Verb == request.Retry:
-		execution.Retry(progress, id)
+		progress.Retry(id)
 	case r.Verb == request.Rerun && !ended && progress.Load(id).Stored() != nil && progress.Load(id).RemainingDelay(time.Now()) > 0:
 		return because("it has not ended, and waits for its next attempt").or(request.Retry)
 	case r.Verb == request.Rerun && !ended && progress.Load(id).Stored() != nil:
 		return because("it has not ended yet, and is called anyway")
 	case r.Verb == request.Rerun:
-		execution.Rerun(progress, id, reason)
+		progress.Rerun(id, reason)
 	case reason == cause.Delete && !r.Abandon:
 		return because("nothing would clean up for it; add the word %s to the value if you want that", request.Abandon)
 	case ended && !progress.Load(id).Failure:
 		return because("it has succeeded already")
 	default:
-		execution.Skip(progress, id, reason)
+		progress.Skip(id, reason)
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (v *Reviser) Ended(revised registry.Handlers, s Subject, ids []string) map[
 	before := Read(s.body(), v.Annotation)
 	marks := v.withBaselines(revised, s, before)
 	for _, d := range revised {
-		switch takesPart := execution.TakesPart(s.Progress, d.ID); {
+		switch takesPart := s.Progress.TakesPart(d.ID); {
 		case takesPart && s.Progress.Load(d.ID).Finished():
 			marks = marks.With(d.ID, d.Revision, s.Progress.Load(d.ID).Failure)
 		case !takesPart && s.Cause.Reason == cause.Create:

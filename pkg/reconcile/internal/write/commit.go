@@ -147,14 +147,14 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	if err := s.yieldToOthers(ctx, u); err != nil {
 		return err
 	}
-	continues, err := foresee(ctx, s, u)
+	continues, err := s.foresee(ctx, u)
 	if err != nil {
 		return err
 	}
 	u.continues = continues
 	deletes := u.deletesObject(s.body, s.writer.finalizer())
 	main, status := s.editsPatch(u)
-	if err := sendStatus(ctx, s, u, status); err != nil {
+	if err := s.sendStatus(ctx, u, status); err != nil {
 		return err
 	}
 	records, err := s.recordsPatch(ctx, u, main)
@@ -177,7 +177,7 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 		s.state.MarkGone()
 		return nil
 	}
-	if err := writeDroppedStatus(ctx, s, u, merge, main); err != nil {
+	if err := s.writeDroppedStatus(ctx, u, merge, main); err != nil {
 		return err
 	}
 	s.state.finishEdits() // a later conflict must not repeat them
@@ -190,13 +190,13 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 }
 
 // sendStatus writes the status of all edits, if it is a subresource.
-func sendStatus(ctx context.Context, s *Session, u *Update, status map[string]any) error {
+func (s *Session) sendStatus(ctx context.Context, u *Update, status map[string]any) error {
 	separate := s.target.StatusSubresource
 	if err := s.send(ctx, u, "status", status, status); err != nil {
 		return err
 	}
 	if len(status) > 0 {
-		checkConditions(s, u)
+		s.checkConditions(u)
 	}
 	if separate && !u.deletesObject(s.body, s.writer.finalizer()) {
 		s.state.markStatusWritten()
@@ -214,7 +214,7 @@ func (s *Session) send(ctx context.Context, u *Update, part string, merge, their
 	if err != nil {
 		return err
 	}
-	c := examineContention(ctx, s, merge)
+	c := s.examineContention(ctx, merge)
 	s.state.uncertain = true
 	before := u.inFlight
 	if theirs != nil {
@@ -237,12 +237,12 @@ func (s *Session) send(ctx context.Context, u *Update, part string, merge, their
 	u.inFlight = nil // earlier writes are bound to an outdated version
 	c.noteWritten(s, merge)
 	if part != s.subresourceOf(part) {
-		return checkStatusStored(s, merge)
+		return s.checkStatusStored(merge)
 	}
 	if !s.target.StatusSubresource {
 		merge, _ = patch.SplitStatus(merge) // writeDroppedStatus cares for the status
 	}
-	warnPruned(s, merge)
+	s.warnPruned(merge)
 	return nil
 }
 

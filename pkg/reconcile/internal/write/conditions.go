@@ -13,14 +13,14 @@ import (
 const conditionsRefused = "conditions refused"
 
 // hasConditions reports whether the update writes the conditions of the object.
-func hasConditions(s *Session, u *Update) bool {
+func (s *Session) hasConditions(u *Update) bool {
 	return u.Decision.Conditions != nil && !u.withoutEdits && !u.isPartial() && !s.report.Object.Has(conditionsRefused)
 }
 
 // foresee finds out whether the next cycle follows this write, because the conditions are
 // written before the records.
-func foresee(ctx context.Context, s *Session, u *Update) (continues bool, err error) {
-	if !hasConditions(s, u) || !u.endsCycle() {
+func (s *Session) foresee(ctx context.Context, u *Update) (continues bool, err error) {
+	if !s.hasConditions(u) || !u.endsCycle() {
 		return false, nil
 	}
 	err = s.writer.Records.End(ctx, u.Cycle, s.body, storage.Patch{}, s.report)
@@ -29,8 +29,8 @@ func foresee(ctx context.Context, s *Session, u *Update) (continues bool, err er
 
 // withConditions adds the conditions to an object with the edits of its handlers. A handler
 // that changes more than the status makes the pass continue.
-func withConditions(s *Session, u *Update, edited map[string]any) map[string]any {
-	if u.conditions = nil; !hasConditions(s, u) {
+func (s *Session) withConditions(u *Update, edited map[string]any) map[string]any {
+	if u.conditions = nil; !s.hasConditions(u) {
 		return edited
 	}
 	main, _ := patch.SplitStatus(patch.Difference(s.body.Raw(), edited))
@@ -40,7 +40,7 @@ func withConditions(s *Session, u *Update, edited map[string]any) map[string]any
 
 // refuseConditions gives the conditions of the object up, because the server rejects or drops
 // them. They belong to no handler, so none fails.
-func refuseConditions(s *Session, problem string) {
+func (s *Session) refuseConditions(problem string) {
 	const message = "The conditions of kopf.Conditions cannot be stored in the status of the object, so it shows nothing about its handlers until the operator is restarted: "
 	s.report.Object.First(conditionsRefused)
 	s.report.Log.Info(message + problem)
@@ -49,7 +49,7 @@ func refuseConditions(s *Session, problem string) {
 
 // isolateConditions finds out whether the conditions cause a rejection. It reports true after
 // giving them up.
-func isolateConditions(ctx context.Context, s *Session, u *Update) (refused bool, err error) {
+func (s *Session) isolateConditions(ctx context.Context, u *Update) (refused bool, err error) {
 	edits := s.state.edits
 	s.state.edits = nil
 	defer func() { s.state.edits = edits }()
@@ -58,13 +58,13 @@ func isolateConditions(ctx context.Context, s *Session, u *Update) (refused bool
 	if !isRejected(err) {
 		return false, err
 	}
-	refuseConditions(s, err.Error())
+	s.refuseConditions(err.Error())
 	return true, nil
 }
 
 // checkConditions checks whether the server has stored the conditions.
-func checkConditions(s *Session, u *Update) {
+func (s *Session) checkConditions(u *Update) {
 	if len(patch.Minimal(s.body.Raw(), u.conditions)) > 0 {
-		refuseConditions(s, "the schema of the resource does not have their fields anymore.")
+		s.refuseConditions("the schema of the resource does not have their fields anymore.")
 	}
 }

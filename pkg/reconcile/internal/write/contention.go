@@ -23,7 +23,7 @@ type contended struct {
 
 // examineContention checks before a write whether it restores changes by others. Under
 // contention, it also determines the other writer, because the write removes the traces.
-func examineContention(ctx context.Context, s *Session, merge map[string]any) contended {
+func (s *Session) examineContention(ctx context.Context, merge map[string]any) contended {
 	c := contended{Finding: s.writer.contention.Check(identity{s.target.Key, s.body.UID()}, s.body.Raw(), merge)}
 	if !c.Begins {
 		return c

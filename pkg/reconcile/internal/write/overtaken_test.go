@@ -247,7 +247,7 @@ func TestHasAdvanced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			progress := execution.NewProgress(func(string) *storage.Record { return test.before })
 			state := progress.Load("a")
-			execution.LeaveOver(progress, open)
+			progress.LeaveOver(open)
 			if got := hasAdvanced(test.theirs, state); got != test.want {
 				t.Errorf("got %v", got)
 			}

@@ -15,7 +15,7 @@ import (
 // must be written separately to the status. It returns no patch if this write deletes the
 // object, because the edits would be lost.
 func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
-	if len(s.state.edits) == 0 && !hasConditions(s, u) || u.onlyFinalizer || u.deletesObject(s.body, s.writer.finalizer()) {
+	if len(s.state.edits) == 0 && !s.hasConditions(u) || u.onlyFinalizer || u.deletesObject(s.body, s.writer.finalizer()) {
 		return nil, nil
 	}
 	wanted := s.body.Raw()
@@ -28,7 +28,7 @@ func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
 		wanted = patch.ApplyMerge(wanted, merge)
 		return false
 	})
-	wanted = withConditions(s, u, wanted)
+	wanted = s.withConditions(u, wanted)
 	main = patch.Difference(s.body.Raw(), wanted)
 	if s.target.StatusSubresource {
 		return patch.SplitStatus(main)

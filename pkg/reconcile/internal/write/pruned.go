@@ -11,7 +11,7 @@ import (
 
 // warnPruned reports, once per resource, which written fields the server has dropped because
 // the schema of the resource does not have them.
-func warnPruned(s *Session, merge map[string]any) {
+func (s *Session) warnPruned(merge map[string]any) {
 	if !isPrunable(merge) {
 		return // comparing would decode the entire response
 	}

@@ -48,7 +48,7 @@ func (s *Session) reduce(u *Update, refusal error) bool {
 	switch {
 	case u.isPartial() || !s.body.Deleting() || u.refusedAt.IsZero() || time.Since(u.refusedAt) < refusalPatience:
 		return false
-	case !u.withoutEdits && (len(s.state.edits) > 0 || hasConditions(s, u)):
+	case !u.withoutEdits && (len(s.state.edits) > 0 || s.hasConditions(u)):
 		u.withoutEdits = true
 		s.reportRefused(editsRefused, "What handlers have written or returned cannot be stored, and is dropped, because the object is being deleted.", refusal)
 		s.state.finishEdits()

@@ -24,7 +24,7 @@ import (
 // the server would accept all edits, the rejection must repeat in a later pass before the largest
 // edit is blamed: etcd's limit for sizes is not a part of validations.
 func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection error) error {
-	if refused, err := isolateConditions(ctx, s, u); refused || err != nil {
+	if refused, err := s.isolateConditions(ctx, u); refused || err != nil {
 		return err
 	}
 	suspects := s.state.edits
@@ -39,7 +39,7 @@ func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection erro
 	}
 	for tried < len(suspects) {
 		tried++
-		if err := tryEdit(ctx, s, u, suspects[tried-1]); err != nil {
+		if err := s.tryEdit(ctx, u, suspects[tried-1]); err != nil {
 			return err
 		}
 	}
@@ -59,7 +59,7 @@ func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection erro
 // rejection is the fault of that edit only if the server still accepts the others: a policy can
 // begin at any moment, and reject any of them. An edit for which a permission is missing is
 // withheld.
-func tryEdit(ctx context.Context, s *Session, u *Update, next execution.Edit) error {
+func (s *Session) tryEdit(ctx context.Context, u *Update, next execution.Edit) error {
 	accepted, tried := s.state.edits, append(slices.Clip(s.state.edits), next)
 	s.state.edits = tried
 	if left, err := leftOf(next, s.body.Raw()); err == nil && len(left) == 0 {
@@ -74,7 +74,7 @@ func tryEdit(ctx context.Context, s *Session, u *Update, next execution.Edit) er
 	if !isRejected(rejection) || len(s.state.edits) == len(accepted) { // its transformation has failed
 		return rejection
 	}
-	if err := dryRunWith(ctx, s, u, accepted); err != nil {
+	if err := s.dryRunWith(ctx, u, accepted); err != nil {
 		return err
 	}
 	s.failHandler(u, next, rejection)
@@ -84,7 +84,7 @@ func tryEdit(ctx context.Context, s *Session, u *Update, next execution.Edit) er
 
 // dryRunWith is dryRun with other edits than those of the state, which keeps them, also after a
 // panic of a storage.
-func dryRunWith(ctx context.Context, s *Session, u *Update, edits []execution.Edit) error {
+func (s *Session) dryRunWith(ctx context.Context, u *Update, edits []execution.Edit) error {
 	all := s.state.edits
 	s.state.edits = edits
 	defer func() { s.state.edits = all }()

@@ -42,17 +42,17 @@ var errStatusNotStored = errors.New("the API server neither finds the status of 
 
 // checkStatusStored checks the response to a write of the status alone to the main resource:
 // if the status is a subresource nevertheless, or not in the schema, it was dropped.
-func checkStatusStored(s *Session, merge map[string]any) error {
+func (s *Session) checkStatusStored(merge map[string]any) error {
 	s.statusNotFound = false
 	if object.Equal(patch.Minimal(s.body.Raw(), merge), merge) {
 		return errStatusNotStored
 	}
-	redefine(s, false)
+	s.redefine(false)
 	return nil
 }
 
 // redefine changes how this session, and later ones, write the status.
-func redefine(s *Session, subresource bool) {
+func (s *Session) redefine(subresource bool) {
 	s.target.StatusSubresource = subresource
 	s.report.Log.V(1).Info("The definition of the resource has changed: the status is written in another way.", "subresource", subresource)
 	if s.target.Redefined != nil {
@@ -63,7 +63,7 @@ func redefine(s *Session, subresource bool) {
 // writeDroppedStatus checks whether the server has dropped the status from the main write.
 // Either the schema does not have the fields, or the status is a subresource now. Only an
 // attempt to write it there tells, which is made once for the same fields.
-func writeDroppedStatus(ctx context.Context, s *Session, u *Update, merge, edits map[string]any) error {
+func (s *Session) writeDroppedStatus(ctx context.Context, u *Update, merge, edits map[string]any) error {
 	_, status := patch.SplitStatus(merge)
 	dropped := patch.Minimal(s.body.Raw(), status)
 	if len(dropped) == 0 {
@@ -80,12 +80,12 @@ func writeDroppedStatus(ctx context.Context, s *Session, u *Update, merge, edits
 	err := s.send(ctx, u, "status", dropped, theirs)
 	switch {
 	case err == nil:
-		redefine(s, true)
-	case apierrors.IsNotFound(err) && isListed(ctx, s):
+		s.redefine(true)
+	case apierrors.IsNotFound(err) && s.isListed(ctx):
 		s.target.StatusSubresource, s.state.edits = false, complete
 		s.state.uncertain, u.inFlight = false, nil
 		s.report.Shared.First(unserved)
-		warnPruned(s, status)
+		s.warnPruned(status)
 		return nil
 	}
 	return err
@@ -94,7 +94,7 @@ func writeDroppedStatus(ctx context.Context, s *Session, u *Update, merge, edits
 // isListed reports whether the object exists for certain. A response 404 to a write of its
 // status then means that there is no such subresource, even if the response comes from a part
 // of the API server that does not know the object: built-in resources answer so.
-func isListed(ctx context.Context, s *Session) bool {
+func (s *Session) isListed(ctx context.Context) bool {
 	uid, _, err := s.target.API.Find(ctx, s.target.Key.NamespacedName)
 	return err == nil && uid == s.body.UID()
 }

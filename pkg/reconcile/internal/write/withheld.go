@@ -61,7 +61,7 @@ func (s *Session) isolateForbidden(ctx context.Context, u *Update, refusal error
 	if u.isPartial() || !lacksPermission(refusal) || u.deletesObject(s.body, s.writer.finalizer()) {
 		return refusal
 	}
-	suspects, withConditions := s.state.edits, hasConditions(s, u)
+	suspects, withConditions := s.state.edits, s.hasConditions(u)
 	if len(suspects) == 0 && !withConditions {
 		return refusal
 	}
@@ -78,7 +78,7 @@ func (s *Session) isolateForbidden(ctx context.Context, u *Update, refusal error
 			continue // it builds on an edit that is withheld
 		}
 		u.withheld.edits = without(u.withheld.edits, next)
-		if err := tryEdit(ctx, s, u, next); err != nil {
+		if err := s.tryEdit(ctx, u, next); err != nil {
 			return err
 		}
 	}
