@@ -94,7 +94,7 @@ var unitGuards = map[string]unitGuard{
 		"rejection.go", "\ts.failHandler(u, next, rejection)\n\ts.state.drop(next)", "\tfor _, edit := range tried {\n\t\ts.failHandler(u, edit, rejection)\n\t\ts.state.drop(edit)\n\t}", "TestGuard14",
 	},
 	"a rejection that begins meanwhile blames no handler": {
-		"rejection.go", "s.dryRunWith(ctx, u, accepted); err != nil {", "dryRunWith(ctx, s, u, accepted); false {", "TestAPolicyThatBegins",
+		"rejection.go", "s.dryRunWith(ctx, u, accepted); err != nil {", "s.dryRunWith(ctx, u, accepted); false {", "TestAPolicyThatBegins",
 	},
 	"15 rejected records blame no handler": {
 		"rejection.go", "err != nil || len(suspects) == 0 {", "err != nil && len(suspects) == 0 {", "TestGuard15",
