@@ -140,7 +140,8 @@ func (q *question) config(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.QPS, config.Burst = -1, 0 // the API server limits its clients itself
+	config.QPS = -1
+	config.Burst = 0 // the API server limits its clients itself
 	if q.namespace == "" {
 		q.namespace, _, err = q.connection.clientConfig().Namespace()
 	}
@@ -168,7 +169,8 @@ func (q *question) write(out io.Writer, answer text) error {
 	var err error
 	switch q.output {
 	case "json":
-		if data, err = json.MarshalIndent(answer, "", "  "); err == nil {
+		data, err = json.MarshalIndent(answer, "", "  ")
+		if err == nil {
 			data = append(data, '\n')
 		}
 	case "yaml":
@@ -253,7 +255,8 @@ func (r *runningFlags) ask(command *cobra.Command, q *question, cluster *inspect
 	if !r.running {
 		return nil
 	}
-	ctx, at := command.Context(), inspect.Endpoint{URL: r.endpoint}
+	ctx := command.Context()
+	at := inspect.Endpoint{URL: r.endpoint}
 	const needed = "--running needs --token-file with a token that the operator accepts: kubectl create token SERVICEACCOUNT > FILE"
 	if r.tokenFile == "" {
 		return usageErrorf(needed)
@@ -262,7 +265,8 @@ func (r *runningFlags) ask(command *cobra.Command, q *question, cluster *inspect
 	if err != nil {
 		return usageErrorf(needed+" (%w)", err)
 	}
-	if at.Token = strings.TrimSpace(string(token)); at.URL == "" {
+	at.Token = strings.TrimSpace(string(token))
+	if at.URL == "" {
 		namespace, _, err := q.connection.clientConfig().Namespace()
 		if err != nil {
 			return err

@@ -39,8 +39,10 @@ func (c *connection) define(set *pflag.FlagSet) {
 	// --namespace is the scope of the operator instead. Secrets must not be on a command line.
 	// A request timeout would end the watches.
 	flags.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{}
-	flags.AuthOverrideFlags.Token, flags.AuthOverrideFlags.Password = clientcmd.FlagInfo{}, clientcmd.FlagInfo{}
-	flags.AuthOverrideFlags.Username, flags.Timeout = clientcmd.FlagInfo{}, clientcmd.FlagInfo{}
+	flags.AuthOverrideFlags.Token = clientcmd.FlagInfo{}
+	flags.AuthOverrideFlags.Password = clientcmd.FlagInfo{}
+	flags.AuthOverrideFlags.Username = clientcmd.FlagInfo{}
+	flags.Timeout = clientcmd.FlagInfo{}
 	clientcmd.BindOverrideFlags(&c.overrides, set, flags)
 }
 
@@ -157,7 +159,9 @@ func (c connection) whyEmpty(variable string) string {
 // other permissions than requested.
 func (c connection) impersonate(config *rest.Config) {
 	if user := c.overrides.AuthInfo; config.Impersonate.UserName == "" {
-		config.Impersonate.UserName, config.Impersonate.UID, config.Impersonate.Groups = user.Impersonate, user.ImpersonateUID, user.ImpersonateGroups
+		config.Impersonate.UserName = user.Impersonate
+		config.Impersonate.UID = user.ImpersonateUID
+		config.Impersonate.Groups = user.ImpersonateGroups
 	}
 }
 

@@ -51,7 +51,8 @@ func (e *livenessFlag) Set(text string) error {
 	place := &url.URL{Host: text}
 	if strings.Contains(text, "://") {
 		var err error
-		if place, err = url.Parse(text); err != nil {
+		place, err = url.Parse(text)
+		if err != nil {
 			return fmt.Errorf("invalid URL: %w", err)
 		}
 		switch {

@@ -22,7 +22,8 @@ const helpWidth = 100
 // prepareCommand sets the help and the errors of a command and its subcommands. The
 // outputs of the command must be set before.
 func prepareCommand(command *cobra.Command) {
-	command.SilenceErrors, command.SilenceUsage = true, true
+	command.SilenceErrors = true
+	command.SilenceUsage = true
 	command.SetUsageFunc(writeUsage)
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	command.InitDefaultCompletionCmd()
@@ -73,7 +74,8 @@ func writeUsage(command *cobra.Command) error {
 // calledAs returns how a person calls the command: if kopf has built the program, by kopf, which runs
 // the operator itself by its command run.
 func calledAs(command *cobra.Command) string {
-	pattern, name := os.Getenv(launch.CalledAsVariable), "run"
+	pattern := os.Getenv(launch.CalledAsVariable)
+	name := "run"
 	if pattern == "" {
 		return command.CommandPath()
 	}

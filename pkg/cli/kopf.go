@@ -73,7 +73,8 @@ func newBuiltCommand(of *cobra.Command) *cobra.Command {
 // likely, the package is missing, or it is a folder without ./ in front.
 func explainPackage(err error, command string, arguments []string) error {
 	var missing *launch.NotFoundError
-	first, line := arguments[0], []string{"kopf", command}
+	first := arguments[0]
+	line := []string{"kopf", command}
 	switch {
 	case !errors.As(err, &missing) || isLocalPackage(first):
 		return err

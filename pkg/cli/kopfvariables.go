@@ -54,7 +54,9 @@ func setFromEnvironment(set *pflag.FlagSet, flag *pflag.Flag, kopfCommand string
 		if values != nil && !slices.Equal(values, found) {
 			return usageErrorf("%s=%q and %s=%q in the environment contradict each other: set only one of them", name, value, variable, text)
 		}
-		name, value, values = variable, text, found
+		name = variable
+		value = text
+		values = found
 	}
 	for _, one := range values {
 		if err := set.Set(flag.Name, one); err != nil {

@@ -74,7 +74,9 @@ func newReleaseCommand(load Load) *cobra.Command {
 			if err := flags.validate(arguments); err != nil {
 				return err
 			}
-			flags.Kinds, flags.Options.Namespace, flags.CommandLine = arguments, q.namespace, q.called
+			flags.Kinds = arguments
+			flags.Options.Namespace = q.namespace
+			flags.CommandLine = q.called
 			end := flags.showProgress(command.ErrOrStderr())
 			report, err := q.release(command.Context(), flags)
 			end()
@@ -100,7 +102,8 @@ func newReleaseCommand(load Load) *cobra.Command {
 
 // showProgress shows how far the command is: in a pipe, only what was written.
 func (f *releaseFlags) showProgress(out io.Writer) (end func()) {
-	scan, line := &terminal.Progress{Out: out, Quiet: true}, &terminal.Progress{Out: out}
+	scan := &terminal.Progress{Out: out, Quiet: true}
+	line := &terminal.Progress{Out: out}
 	f.Scanned = func(resource string, done int) {
 		scan.Show(fmt.Sprintf("looking at %s: %s", resource, plural.Of(done, "object", "objects")))
 	}
@@ -133,7 +136,8 @@ func (q *question) release(ctx context.Context, flags *releaseFlags) (*release.R
 		if flags.DryRun {
 			of = inspect.ReadOnly(config)
 		}
-		if program.Settings, err = program.StartUp(ctx, rest.CopyConfig(of)); err != nil {
+		program.Settings, err = program.StartUp(ctx, rest.CopyConfig(of))
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -67,7 +67,8 @@ func Reference(body *object.Body) corev1.ObjectReference {
 
 // spamKey returns the key of an event's rate limit. Lines of the log have a separate limit.
 func spamKey(event *corev1.Event) string {
-	ref, logged := event.InvolvedObject, event.Reason == ReasonLogging
+	ref := event.InvolvedObject
+	logged := event.Reason == ReasonLogging
 	return strings.Join([]string{
 		ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, string(ref.UID), event.Type, strconv.FormatBool(logged),
 	}, "\n")

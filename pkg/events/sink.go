@@ -72,7 +72,8 @@ func (r *Recorder) send(ctx context.Context, result *record.EventCorrelateResult
 }
 
 func (r *Recorder) write(ctx context.Context, result *record.EventCorrelateResult) (*corev1.Event, error) {
-	event, events := result.Event, r.client.Events(result.Event.Namespace)
+	event := result.Event
+	events := r.client.Events(result.Event.Namespace)
 	if event.Count > 1 {
 		saved, err := events.Patch(ctx, event.Name, types.StrategicMergePatchType, result.Patch, metav1.PatchOptions{})
 		if !apierrors.IsNotFound(err) {

@@ -36,7 +36,8 @@ func cutMiddle(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	head, tail := (limit-len(ellipsis))/2, len(text)-(limit-len(ellipsis))/2
+	head := (limit - len(ellipsis)) / 2
+	tail := len(text) - (limit-len(ellipsis))/2
 	for !utf8.RuneStart(text[tail]) {
 		tail++
 	}

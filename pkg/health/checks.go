@@ -30,7 +30,8 @@ func (c checkResult) String() string {
 
 // runChecks checks everything that an operator needs to do its work.
 func runChecks(o Operator, maxQueueAge time.Duration) []checkResult {
-	state, watching := o.State(), o.WatchStatuses()
+	state := o.State()
+	watching := o.WatchStatuses()
 	var all []checkResult
 	for _, w := range watching {
 		all = append(all, checkWatch(w))

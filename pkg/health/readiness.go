@@ -27,7 +27,8 @@ func ReadyCheck(o Operator, maxQueueAge time.Duration) func(*http.Request) error
 // readinessResponse lists all results. As with the API server's endpoint, checks can
 // be excluded by name; the list is complete with or without ?verbose.
 func readinessResponse(results []checkResult, excluded []string) response {
-	status, verdict := http.StatusOK, "ready"
+	status := http.StatusOK
+	verdict := "ready"
 	var lines []string
 	for _, c := range results {
 		if i := slices.Index(excluded, c.name); i >= 0 {
@@ -35,8 +36,10 @@ func readinessResponse(results []checkResult, excluded []string) response {
 			excluded = slices.DeleteFunc(slices.Clone(excluded), func(name string) bool { return name == c.name })
 			continue
 		}
-		if lines = append(lines, c.String()); c.problem != "" {
-			status, verdict = http.StatusServiceUnavailable, "not ready"
+		lines = append(lines, c.String())
+		if c.problem != "" {
+			status = http.StatusServiceUnavailable
+			verdict = "not ready"
 		}
 	}
 	if len(excluded) > 0 {

@@ -33,7 +33,8 @@ func probeResponse(results map[string]any, failures map[string]error) response {
 	members := map[string]any{}
 	for id, result := range results {
 		encoded, err := json.Marshal(result)
-		if members[id] = json.RawMessage(encoded); err != nil {
+		members[id] = json.RawMessage(encoded)
+		if err != nil {
 			members[id] = probeError{"the result cannot be encoded as JSON"}
 			r.status = http.StatusInternalServerError
 		}

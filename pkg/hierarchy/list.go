@@ -14,7 +14,8 @@ import (
 // the list, as in "objects[1]"; the place of the outermost list is empty. What is
 // neither an object nor a list is visited too: the visitor rejects it.
 func each(place string, objs any, visit func(obj any) error) error {
-	v, index := reflect.ValueOf(objs), 0
+	v := reflect.ValueOf(objs)
+	index := 0
 	visitItem := func(item any) error {
 		index++
 		return each(fmt.Sprintf("%s[%d]", place, index-1), item, visit)

@@ -173,7 +173,8 @@ func ResolveOwner(ctx context.Context, obj any) (Owner, error) {
 		return owner, err
 	}
 	if current, known := OwnerFrom(ctx); known && owner.UID != "" && owner.UID == current.UID {
-		owner.APIVersion, owner.Kind = current.APIVersion, current.Kind
+		owner.APIVersion = current.APIVersion
+		owner.Kind = current.Kind
 		return owner, nil
 	}
 	scheme, _ := ctx.Value(schemeKey{}).(*runtime.Scheme)

@@ -32,7 +32,8 @@ func (c *config) ownerReference(owner Owner) (metav1.OwnerReference, error) {
 	if owner.UID == "" {
 		return metav1.OwnerReference{}, fmt.Errorf("the owner, %s, has no uid: it must exist in the cluster before other objects can belong to it", owner)
 	}
-	controller, blocking := !c.notController, !c.notBlocking
+	controller := !c.notController
+	blocking := !c.notBlocking
 	return metav1.OwnerReference{
 		APIVersion:         owner.APIVersion,
 		Kind:               owner.Kind,

@@ -80,9 +80,11 @@ func setName(ctx context.Context, c *config) (edit, error) {
 		switch named := meta.Name != "" || meta.GenerateName != ""; {
 		case named && !c.forced:
 		case c.strict:
-			meta.Name, meta.GenerateName = name, ""
+			meta.Name = name
+			meta.GenerateName = ""
 		default:
-			meta.Name, meta.GenerateName = "", name+"-"
+			meta.Name = ""
+			meta.GenerateName = name + "-"
 		}
 		return nil
 	}, err
@@ -102,7 +104,8 @@ func setNamespace(ctx context.Context, c *config) (edit, error) {
 func addLabels(ctx context.Context, c *config) (edit, error) {
 	labels, err := valueOrOwners(ctx, c, c.labels, func(o Owner) map[string]string { return o.Labels })
 	added := func(meta *metav1.ObjectMeta) error {
-		first, second := labels, meta.Labels
+		first := labels
+		second := meta.Labels
 		if c.forced {
 			first, second = second, first
 		}

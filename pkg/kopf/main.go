@@ -81,7 +81,8 @@ func loader(configure []func(*Options)) cli.Load {
 			Handlers: handlers, Startup: complete.Registry.Activities().OfKind(handler.OnStartup),
 			Needs: complete.Registry.Needs(), Settings: complete.Settings,
 			StartUp: func(ctx context.Context, config *rest.Config) (Settings, error) {
-				complete.Config, complete.Connect = config, nil
+				complete.Config = config
+				complete.Connect = nil
 				return operator.SettingsAfterStartup(ctx, complete)
 			},
 		}, nil

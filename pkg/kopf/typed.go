@@ -90,7 +90,8 @@ func (c *ChangeOf[T]) Update(change func(T) error) {
 // update adds a typed transformation to a patch.
 func update[T client.Object](to *Patch, change func(T) error) {
 	to.Apply(func(u *unstructured.Unstructured) error {
-		before, after := newOf[T](), newOf[T]()
+		before := newOf[T]()
+		after := newOf[T]()
 		for _, typed := range []T{before, after} {
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
 				return fmt.Errorf("the object does not fit %T: %w", typed, err)

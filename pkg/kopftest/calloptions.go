@@ -41,7 +41,10 @@ func (f callOptionFunc) applyToCall(s *callSettings) { f(s) }
 
 // Old is the object as it was handled last; for admission handlers, as it is stored.
 func Old(before client.Object) CallOption {
-	return callOptionFunc(func(s *callSettings) { s.old, s.operation = before, admissionv1.Update })
+	return callOptionFunc(func(s *callSettings) {
+		s.old = before
+		s.operation = admissionv1.Update
+	})
 }
 
 // Field is the field of a handler that is declared with kopf.Field, or by OnField: "spec.size".
@@ -124,7 +127,8 @@ func (c *callOf) outcome(arguments any, err error) Outcome {
 		made.Result = holder.Result()
 	}
 	var failure error
-	if made.Patch, failure = c.call.Patch.Resolve(c.body.Raw()); failure != nil {
+	made.Patch, failure = c.call.Patch.Resolve(c.body.Raw())
+	if failure != nil {
 		made.Err = errors.Join(made.Err, failure)
 	}
 	after, failure := c.call.Patch.Applied(c.body.Raw())
@@ -194,10 +198,12 @@ func (c *callOf) childChange() *kopf.ChildChange {
 	f := c.settings.family
 	call := handler.ChildCall{Reason: kopf.ReasonResume, Children: func() []*object.Snapshot { return c.snapshots(f.siblings) }}
 	if f.child != nil {
-		call.Child, call.Reason = c.snapshot(f.child), kopf.ReasonCreate
+		call.Child = c.snapshot(f.child)
+		call.Reason = kopf.ReasonCreate
 	}
 	if f.old != nil {
-		call.Former, call.Reason = c.snapshot(f.old), kopf.ReasonUpdate
+		call.Former = c.snapshot(f.old)
+		call.Reason = kopf.ReasonUpdate
 	}
 	if c.settings.reason != "" {
 		call.Reason = c.settings.reason

@@ -56,7 +56,8 @@ func New(t *testing.T, declare func() *kopf.Registry, with ...Option) *Harness {
 	}
 	h.runs.server = server
 	config := (&APIServer{server: server}).Config()
-	if h.client, err = client.NewWithWatch(config, client.Options{Scheme: h.runs.options.scheme}); err != nil {
+	h.client, err = client.NewWithWatch(config, client.Options{Scheme: h.runs.options.scheme})
+	if err != nil {
 		t.Fatal(err)
 	}
 	h.install()

@@ -70,9 +70,11 @@ func (r *runs) settingsFor(one *instance, registry *kopf.Registry) kopf.Settings
 	s := settings.Default()
 	s.Networking.QPS = -1
 	s.Watching.InactivityTimeout = -1
-	s.Peering.Standalone, s.Peering.Identity = true, "kopftest" // the default identity asks the name service
+	s.Peering.Standalone = true
+	s.Peering.Identity = "kopftest" // the default identity asks the name service
 	if registry.HasAdmission() {
-		s.Admission.Server, s.Admission.Managed = settings.AdmissionServerFunc(one.serveAdmission), "kopftest"
+		s.Admission.Server = settings.AdmissionServerFunc(one.serveAdmission)
+		s.Admission.Managed = "kopftest"
 	}
 	if r.options.trial != nil {
 		s.Posting.Disabled = true // events are not compared

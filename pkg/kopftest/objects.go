@@ -109,7 +109,8 @@ func (h *Harness) CollectGarbage() {
 		var err error
 		h.runs.wait(0)
 		collector := garbage.Collector{Client: h.client, Objects: h.runs.server.Objects()}
-		if changed, err = collector.Collect(h.t.Context()); err != nil {
+		changed, err = collector.Collect(h.t.Context())
+		if err != nil {
 			h.t.Fatalf("garbage cannot be collected: %v", err)
 		}
 	}

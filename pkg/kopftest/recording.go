@@ -196,7 +196,8 @@ func (s sink) record(line Log, values []any) {
 	if s.from.isCut() {
 		return
 	}
-	line.At, line.Values = time.Now(), map[string]any{}
+	line.At = time.Now()
+	line.Values = map[string]any{}
 	all := append(slices.Clone(s.values), values...)
 	for i := 0; i+1 < len(all); i += 2 {
 		line.Values[fmt.Sprint(all[i])] = all[i+1]

@@ -128,7 +128,9 @@ func sweepAll(t *testing.T, quiet *trial, run func(*testing.T, *trial)) {
 	t.Helper()
 	cases := quiet.cases()
 	outcomes := make([]struct{ passed, missed bool }, len(cases))
-	begun, failures, missed := 0, 0, 0
+	begun := 0
+	failures := 0
+	missed := 0
 	sweep.Each(len(cases), quiet.rules.workers, func(i int, finish func()) {
 		outcomes[i].passed = t.Run(cases[i].name(), func(t *testing.T) {
 			t.Helper()

@@ -140,14 +140,16 @@ func (r *runs) strip(raw map[string]any) map[string]any {
 func withoutOwnerLabel(labels any) any {
 	present, _ := labels.(map[string]any)
 	rest := maps.Clone(present)
-	if delete(rest, convergence.OwnerLabel); len(rest) == 0 {
+	delete(rest, convergence.OwnerLabel)
+	if len(rest) == 0 {
 		return nil
 	}
 	return rest
 }
 
 func replaceIn(into map[string]any, key string, value any) {
-	if delete(into, key); value != nil {
+	delete(into, key)
+	if value != nil {
 		into[key] = value
 	}
 }

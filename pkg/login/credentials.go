@@ -69,7 +69,8 @@ func sharedConfig(first *credential) *rest.Config {
 	config := rest.AnonymousClientConfig(first.config)
 	config.Host = withoutUserinfo(first.serverURL).String()
 	config.TLSClientConfig = rest.TLSClientConfig{}
-	config.Dial, config.Proxy = nil, nil
+	config.Dial = nil
+	config.Proxy = nil
 	return config
 }
 

@@ -41,7 +41,8 @@ func (cs *Credentials) logIn() {
 	for _, mistake := range mistakes {
 		cs.options.Logger.Error(mistake, "A connection of a login handler cannot be used; others can.")
 	}
-	cs.lastLoginAccepted, cs.failure = false, nil
+	cs.lastLoginAccepted = false
+	cs.failure = nil
 	cs.options.Logger.V(1).Info("The operator has logged in.", "handlers", slices.Sorted(maps.Keys(cs.byHandler)))
 }
 

@@ -53,12 +53,15 @@ func retarget(request *http.Request, from, to *url.URL) error {
 		return errors.New("the request is not for the API server, and must not get the credentials for it")
 	}
 	moved := old
-	moved.Scheme, moved.User, moved.Host = to.Scheme, to.User, to.Host
+	moved.Scheme = to.Scheme
+	moved.User = to.User
+	moved.Host = to.Host
 	moved.Path = to.Path + strings.TrimPrefix(old.Path, from.Path)
 	if old.RawPath != "" || to.RawPath != "" {
 		moved.RawPath = to.EscapedPath() + strings.TrimPrefix(old.EscapedPath(), from.EscapedPath())
 	}
-	if request.URL = &moved; request.Host == old.Host {
+	request.URL = &moved
+	if request.Host == old.Host {
 		request.Host = "" // the host of the URL
 	}
 	return nil

@@ -49,7 +49,8 @@ func shared[C prometheus.Collector](m *Metrics, into *C, collector C) error {
 	var registered prometheus.AlreadyRegisteredError
 	if errors.As(err, &registered) {
 		if existing, ok := registered.ExistingCollector.(C); ok {
-			collector, err = existing, nil
+			collector = existing
+			err = nil
 		}
 	}
 	*into = collector

@@ -33,7 +33,8 @@ func (a *activityHandlers) runner() activities.Runner { return a.operator.activi
 
 // probe calls the probe handlers. It returns their results or errors by their ids.
 func (a *activityHandlers) probe(ctx context.Context) (results map[string]any, failures map[string]error) {
-	results, failures = map[string]any{}, map[string]error{}
+	results = map[string]any{}
+	failures = map[string]error{}
 	for _, result := range a.runner().Once(ctx, a.operator.activities.OfKind(handler.OnProbe)) {
 		if result.Err != nil {
 			failures[result.ID] = result.Err

@@ -85,7 +85,8 @@ func unsupportedOptions(mgr manager.Manager, options Options) error {
 // unsupportedInManager returns an error that lists the settings that the manager determines
 // or needs before it starts.
 func (o *Operator) unsupportedInManager() error {
-	s, defaults := o.settings.WithDefaults(), settings.Settings{Name: o.settings.Name}.WithDefaults()
+	s := o.settings.WithDefaults()
+	defaults := settings.Settings{Name: o.settings.Name}.WithDefaults()
 	var mistakes []error
 	for _, setting := range []struct {
 		isSet         bool

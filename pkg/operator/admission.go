@@ -131,7 +131,8 @@ func (a *admission) report(problems []error) {
 	defer a.mu.Unlock()
 	now := map[string]bool{}
 	for _, problem := range problems {
-		if now[problem.Error()] = true; !a.reported[problem.Error()] {
+		now[problem.Error()] = true
+		if !a.reported[problem.Error()] {
 			a.logger.Error(problem, "Some admission handlers will not be called until this is corrected.")
 		}
 	}

@@ -82,7 +82,8 @@ func (s *admissionServer) receive(ctx context.Context, reviews http.Handler) err
 		return err
 	}
 	err := handler.WithRecover(func() error { return s.server.Serve(log.IntoContext(ctx, s.logger), endpoint) })
-	if err = handler.Readable(err); err != nil && ctx.Err() == nil {
+	err = handler.Readable(err)
+	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("the admission server (Settings.Admission.Server) has failed: %w", err)
 	}
 	return nil

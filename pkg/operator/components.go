@@ -77,7 +77,8 @@ func (o *Operator) newEngineConfig(mgr manager.Manager, s settings.Settings) (co
 	if err != nil {
 		return config, nil, err
 	}
-	if recorder, err = o.newRecorder(mgr, s); err != nil {
+	recorder, err = o.newRecorder(mgr, s)
+	if err != nil {
 		return config, nil, err
 	}
 	metrics, err := newMetrics(s)

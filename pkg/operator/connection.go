@@ -61,7 +61,8 @@ func (c *connection) newClient() client.Client {
 	config, err := c.config()
 	if err == nil {
 		var made client.Client
-		if made, err = liveClient(c.operator.options.Logger)(config, client.Options{Scheme: c.operator.options.Scheme}); err == nil {
+		made, err = liveClient(c.operator.options.Logger)(config, client.Options{Scheme: c.operator.options.Scheme})
+		if err == nil {
 			return made
 		}
 	}
@@ -72,7 +73,8 @@ func (c *connection) newClient() client.Client {
 // connect finds the cluster with the login handlers, with the options, or in the same way as
 // kubectl.
 func (c *connection) connect(ctx context.Context) (*rest.Config, error) {
-	options, hasLogin := c.operator.options, len(c.operator.activities.OfKind(handler.OnLogin)) > 0
+	options := c.operator.options
+	hasLogin := len(c.operator.activities.OfKind(handler.OnLogin)) > 0
 	switch {
 	case hasLogin:
 		return c.connectByLogin(ctx)
@@ -125,7 +127,8 @@ func (c *connection) config() (*rest.Config, error) {
 // never starts to watch an entire resource unexpectedly.
 func liveClient(logger logr.Logger) client.NewClientFunc {
 	return func(config *rest.Config, options client.Options) (client.Client, error) {
-		options.Cache, options.Log = nil, logger
+		options.Cache = nil
+		options.Log = logger
 		return client.New(config, options)
 	}
 }
@@ -136,7 +139,8 @@ const keepAlive = 30 * time.Second
 // withNetworking returns a copy of the configuration with the settings applied.
 func withNetworking(config *rest.Config, n settings.Networking) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = n.QPS, n.Burst
+	config.QPS = n.QPS
+	config.Burst = n.Burst
 	// Do not modify client-go's default, which shares connections between clients.
 	if config.Dial == nil && n.ConnectTimeout != settings.DefaultConnectTimeout {
 		config.Dial = (&net.Dialer{Timeout: n.ConnectTimeout, KeepAlive: keepAlive}).DialContext

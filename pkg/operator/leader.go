@@ -107,7 +107,8 @@ func (l *leadership) begin(ctx context.Context) (leading context.Context, resign
 		cancel()
 	}
 	over := make(chan struct{})
-	l.cancel, l.over = cancel, over
+	l.cancel = cancel
+	l.over = over
 	return ctx, func(err error) {
 		cancel()
 		l.err = err
@@ -120,7 +121,8 @@ func (l *leadership) begin(ctx context.Context) (leading context.Context, resign
 func (l *leadership) end() error {
 	l.mu.Lock()
 	l.ended = true
-	cancel, over := l.cancel, l.over
+	cancel := l.cancel
+	over := l.over
 	l.mu.Unlock()
 	if cancel == nil {
 		return nil

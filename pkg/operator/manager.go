@@ -23,7 +23,8 @@ func (c *connection) newManager(ctx context.Context) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, logger := c.operator.settings.WithDefaults(), c.operator.options.Logger
+	s := c.operator.settings.WithDefaults()
+	logger := c.operator.options.Logger
 	options := manager.Options{
 		Scheme:                  c.operator.options.Scheme,
 		Logger:                  quiet(logger.WithName("manager")),
@@ -52,8 +53,11 @@ func setElection(options *manager.Options, r settings.Replicas) {
 		return
 	}
 	options.LeaderElection = true
-	options.LeaderElectionID, options.LeaderElectionNamespace = r.LeaseName, r.LeaseNamespace
-	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = &r.LeaseDuration, &r.RenewDeadline, &r.RetryPeriod
+	options.LeaderElectionID = r.LeaseName
+	options.LeaderElectionNamespace = r.LeaseNamespace
+	options.LeaseDuration = &r.LeaseDuration
+	options.RenewDeadline = &r.RenewDeadline
+	options.RetryPeriod = &r.RetryPeriod
 	// The next leader can start immediately: this one has stopped by then.
 	options.LeaderElectionReleaseOnCancel = true
 }

@@ -31,7 +31,8 @@ func newMetrics(s settings.Settings) (*metrics.Metrics, error) {
 
 // stateWith returns the state of the engine with that of the other components.
 func stateWith(engine *reconcile.Engine, a *admission, recorder *events.Recorder) metrics.State {
-	state, posted := engine.State(), recorder.Stats()
+	state := engine.State()
+	posted := recorder.Stats()
 	state.CertificateExpiry = a.certificateExpiry()
 	state.Events = metrics.Events{
 		Posted: posted.Posted, Suppressed: posted.Suppressed, Dropped: posted.Dropped, Failed: posted.Failed,

@@ -183,7 +183,8 @@ func (o *Operator) Run(ctx context.Context) error {
 // code of users that ignores its context.
 func (o *Operator) endsInTime(ctx context.Context, start func()) bool {
 	timeout := o.settings.WithDefaults().Execution.ShutdownTimeout
-	done, late := make(chan struct{}), make(chan struct{})
+	done := make(chan struct{})
+	late := make(chan struct{})
 	go func() {
 		defer close(done)
 		start()

@@ -66,7 +66,9 @@ func Decide(records map[string]Record, identity string, priority int, now time.T
 }
 
 func (d Decision) pausedBy(peers []string, reason Reason, records map[string]Record, now time.Time) Decision {
-	d.Paused, d.Reason, d.Peers = true, reason, peers
+	d.Paused = true
+	d.Reason = reason
+	d.Peers = peers
 	for _, peer := range peers {
 		if records[peer].LastSeen.IsZero() {
 			d.Endless = append(d.Endless, peer)

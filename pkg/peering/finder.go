@@ -34,7 +34,8 @@ type finder struct {
 func newFinder(config *rest.Config, client *http.Client) (*finder, error) {
 	if client == nil {
 		var err error
-		if client, err = rest.HTTPClientFor(config); err != nil {
+		client, err = rest.HTTPClientFor(config)
+		if err != nil {
 			return nil, fmt.Errorf("cannot create an HTTP client for the peering: %w", err)
 		}
 	}

@@ -102,7 +102,8 @@ func sortedSet(names []string) []string {
 // *NotFrozenError.
 func Resume(ctx context.Context, config *rest.Config, target Target, identity string) error {
 	identity = orManual(identity)
-	resumed, none := false, &NotFrozenError{Identity: identity}
+	resumed := false
+	none := &NotFrozenError{Identity: identity}
 	_, err := forEachGroup(ctx, config, target, func(object peeringAPI) error {
 		state, err := object.read(ctx)
 		if err != nil && !IsNotFound(err) {

@@ -115,7 +115,8 @@ func (m *member) handlePresent(ctx context.Context, s peeringState) {
 	if !m.objectExists {
 		m.objectExists = true
 		if state, ok := m.renewEntry(ctx); ok {
-			s, m.version = state, state.version
+			s = state
+			m.version = state.version
 		}
 	}
 	m.evaluate(ctx, s)
@@ -137,7 +138,8 @@ func (m *member) evaluate(ctx context.Context, s peeringState) {
 }
 
 func (m *member) publish(v view) {
-	m.decided, m.decision = true, v.decision
+	m.decided = true
+	m.decision = v.decision
 	m.show(v)
 }
 
@@ -145,7 +147,8 @@ func (m *member) publish(v view) {
 func (m *member) expireFormerLeaders(records map[string]Record, now time.Time) {
 	for peer, record := range records {
 		if m.lease != "" && record.Lease == m.lease && peer != m.identity {
-			record.LastSeen, record.Lifetime = now, 0
+			record.LastSeen = now
+			record.Lifetime = 0
 			records[peer] = record
 		}
 	}

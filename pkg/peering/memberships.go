@@ -112,7 +112,8 @@ func (m *membership) evaluate() {
 	if before := m.decision; !m.decided || !d.equal(before) {
 		m.logDecision(d, before)
 	}
-	m.decided, m.decision = true, d
+	m.decided = true
+	m.decision = d
 }
 
 // notifyIfChanged notifies the operator of the combined decision: once all memberships
@@ -128,6 +129,7 @@ func (p *Peering) notifyIfChanged() {
 	if p.ctx == nil || p.notified && p.paused == paused {
 		return
 	}
-	p.notified, p.paused = true, paused
+	p.notified = true
+	p.paused = paused
 	p.options.Notify(paused)
 }

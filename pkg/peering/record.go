@@ -68,7 +68,8 @@ func (r Record) encode() map[string]any {
 // with their errors: one invalid entry must not hide the others. Missing fields have the
 // defaults of Kopf.
 func Parse(status map[string]any) (records map[string]Record, invalid map[string]error) {
-	records, invalid = map[string]Record{}, map[string]error{}
+	records = map[string]Record{}
+	invalid = map[string]error{}
 	for identity, entry := range status {
 		record, err := parseRecord(entry)
 		if err != nil {

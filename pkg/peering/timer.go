@@ -17,7 +17,8 @@ func newDeadlineTimer() deadlineTimer {
 // set sets the timer, which fires at once if the deadline is over. The zero time
 // cancels it.
 func (t *deadlineTimer) set(deadline time.Time) {
-	if t.deadline = deadline; deadline.IsZero() {
+	t.deadline = deadline
+	if deadline.IsZero() {
 		t.Stop()
 		return
 	}

@@ -123,6 +123,7 @@ func (m *member) handleMissing(err error) {
 	m.expiry.cancel()
 	m.reports.Clear(topicWatch)
 	m.reports.Clear(topicExpiry)
-	m.objectExists, m.lastRenewal = false, time.Time{}
+	m.objectExists = false
+	m.lastRenewal = time.Time{}
 	m.publish(view{missing: err})
 }

@@ -67,7 +67,8 @@ func (j *Journal) noteUsed(request *http.Request, status int) {
 	j.note(p)
 	switch {
 	case p.Verb == "patch" && status == http.StatusCreated: // server-side apply
-		p.Verb, p.Name = "create", "" // a role cannot restrict creations to a name
+		p.Verb = "create"
+		p.Name = "" // a role cannot restrict creations to a name
 		j.note(p)
 	case p.Verb == "watch" && request.URL.Query().Get("sendInitialEvents") == "true":
 		// Other API servers do not send the initial objects this way. The client then lists them.
@@ -83,7 +84,8 @@ const maxNames = 10
 // note notes a permission, for all objects if there are many names.
 func (j *Journal) note(p Permission) {
 	if j.used == nil {
-		j.used, j.names = map[Permission]bool{}, map[Permission]int{}
+		j.used = map[Permission]bool{}
+		j.names = map[Permission]int{}
 	}
 	if kind := p; p.Name != "" && !j.used[p] {
 		kind.Name = ""
@@ -103,7 +105,8 @@ func (j *Journal) noteRefused(request *http.Request, response *http.Response) {
 		return
 	}
 	// Server-side apply also needs the verb create.
-	if p.Verb = refusedVerb(response); p.Verb != "" && j.isNew(p) {
+	p.Verb = refusedVerb(response)
+	if p.Verb != "" && j.isNew(p) {
 		j.Refused(p)
 	}
 }

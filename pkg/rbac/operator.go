@@ -60,14 +60,17 @@ func (d *derivation) addPeering() {
 	if p.Standalone {
 		return
 	}
-	plural, namespaces := "clusterkopfpeerings", []string{""}
+	plural := "clusterkopfpeerings"
+	namespaces := []string{""}
 	scope := selector.Namespaces(d.Settings.Scope.Namespaces)
 	switch {
 	case p.ClusterWide:
 	case len(p.Namespaces) > 0:
-		plural, namespaces = "kopfpeerings", p.Namespaces
+		plural = "kopfpeerings"
+		namespaces = p.Namespaces
 	case len(scope) > 0:
-		plural, namespaces = "kopfpeerings", d.namespaces(true)
+		plural = "kopfpeerings"
+		namespaces = d.namespaces(true)
 	}
 	for _, group := range peeringGroups {
 		i := slices.IndexFunc(d.Snapshot.Resources, func(r selector.Resource) bool {
@@ -116,7 +119,8 @@ func (d *derivation) addReplicas() {
 // addAdmission adds the rules for the webhook configurations, and for the certificate.
 func (d *derivation) addAdmission() {
 	const group = "admissionregistration.k8s.io"
-	a, configurations := d.Settings.Admission, []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}
+	a := d.Settings.Admission
+	configurations := []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}
 	hasHandlers := len(d.Handlers.Admission()) > 0
 	if a.Managed != "" && hasHandlers {
 		d.roles.add("", Rule{

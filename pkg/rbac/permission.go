@@ -36,7 +36,8 @@ func Of(request *http.Request) (Permission, bool) {
 func resourceOf(request *http.Request, group string, parts []string) (Permission, bool) {
 	p := Permission{Group: group}
 	if parts[0] == "namespaces" && len(parts) >= 3 && !isNamespaceSubresource(parts[2]) {
-		p.Namespace, parts = parts[1], parts[2:]
+		p.Namespace = parts[1]
+		parts = parts[2:]
 	}
 	p.Resource = parts[0]
 	if len(parts) > 1 {

@@ -19,9 +19,11 @@ func YAML(name string, all []Role, account Account) string {
 		if i > 0 {
 			b.WriteString("---\n")
 		}
-		kind, meta := "ClusterRole", "metadata:\n  name: "+name+"\n"
+		kind := "ClusterRole"
+		meta := "metadata:\n  name: " + name + "\n"
 		if role.Namespace != "" {
-			kind, meta = "Role", meta+"  namespace: "+role.Namespace+"\n"
+			kind = "Role"
+			meta = meta + "  namespace: " + role.Namespace + "\n"
 		}
 		fmt.Fprintf(&b, "apiVersion: rbac.authorization.k8s.io/v1\nkind: %s\n%srules:\n", kind, meta)
 		for _, rule := range role.Rules {

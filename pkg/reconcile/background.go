@@ -77,7 +77,8 @@ func (b *background) refresh() {
 func (b *background) look() {
 	now := b.resource.Cached(b.key.NamespacedName)
 	if now != nil && now != b.seen && now.GetUID() == b.uid {
-		b.seen, b.body = now, weak.Pointer[object.Body]{}
+		b.seen = now
+		b.body = weak.Pointer[object.Body]{}
 	}
 }
 
@@ -139,7 +140,8 @@ func (b *background) stop(reason handler.StopReason) {
 	for _, edit := range b.inbox {
 		edit.Finish()
 	}
-	b.inbox, b.stopped = nil, true
+	b.inbox = nil
+	b.stopped = true
 }
 
 // suspend stops the daemons and timers until the next pass that may start them.

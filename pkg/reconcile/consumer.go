@@ -74,7 +74,9 @@ func (c consumer) SetUp(ctx context.Context, found discovery.SelectedResource) (
 
 // Observe passes a watch event to the indices, the backlog, and the queue, in this order.
 func (c consumer) Observe(ctx context.Context, watched *watch.Resource, event object.WatchEvent) {
-	e, r, key := c.engine, c.engine.resources.get(watched.Name), watched.Key(event.Snapshot)
+	e := c.engine
+	r := c.engine.resources.get(watched.Name)
+	key := watched.Key(event.Snapshot)
 	if e.Recorder != nil {
 		e.Recorder.Event(r.Resource.Resource, r.Declared, event)
 	}
@@ -118,7 +120,8 @@ func (c consumer) BeginAnew(_ *watch.Resource, key object.Key) {
 // resource, it waits until the last handler has returned: objects that are now watched in
 // another version must not be handled twice at the same time.
 func (c consumer) Forget(ctx context.Context, watched *watch.Resource, stream object.StreamKey) {
-	e, r := c.engine, c.engine.resources.get(watched.Name)
+	e := c.engine
+	r := c.engine.resources.get(watched.Name)
 	c.forgetStream(r, stream)
 	if stream.Namespace != "" {
 		return
@@ -196,7 +199,8 @@ func (e *Engine) claimIndices() (release func(), err error) {
 
 // newIndexer returns the indexer of a resource, or nil if there are no indices.
 func (c consumer) newIndexer(r *resource, handlers registry.Handlers) *indexing.Indexer {
-	e, indices := c.engine, handlers.OfKind(handler.OnIndex)
+	e := c.engine
+	indices := handlers.OfKind(handler.OnIndex)
 	if len(indices) == 0 {
 		return nil
 	}
@@ -219,7 +223,8 @@ func (c consumer) newIndexer(r *resource, handlers registry.Handlers) *indexing.
 
 // prepareIndexing returns the context and the arguments for one call of an indexing function.
 func (c consumer) prepareIndexing(ctx context.Context, r *resource, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
-	e, key := c.engine, object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
+	e := c.engine
+	key := object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
 	ctx, logger := e.callContext(ctx, r, key, func() *object.Body { return body }, d)
 	uid := body.UID()
 	return ctx, handler.CallContext{

@@ -217,7 +217,8 @@ func (t *target) noteRevisions(c *cycle, body *object.Body) {
 	s := c.Subject(t.key)
 	now := c.Cause
 	now.CallContext.Body = body
-	if s.Cause = &now; body != c.CallContext.Body {
+	s.Cause = &now
+	if body != c.CallContext.Body {
 		now.Old = c.New // it is handled now
 	}
 	t.engine.revisions.Note(t.resource.Revised, s)

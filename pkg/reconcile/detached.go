@@ -169,7 +169,8 @@ func (w *workers) abandonCalls() {
 
 // logUnreturned logs that a pass has not ended, and returns the message: one if handlers are running, another if not.
 func (e *Engine) logUnreturned(key object.Key, handlers, other string) string {
-	ids, message := e.runningHandlers(key), handlers
+	ids := e.runningHandlers(key)
+	message := handlers
 	if len(ids) == 0 {
 		message = other
 	}

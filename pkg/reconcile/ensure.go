@@ -122,7 +122,8 @@ func (p parent) askers(children *handler.Declaration, call *handler.Change) aske
 	if len(p.pass.resource.drifting) == 0 {
 		return nil
 	}
-	id, whole := children.Top().ID, &handler.Cause{CallContext: p.pass.callArguments(p.pass.session.Body()), New: p.pass.session.Body().Raw()}
+	id := children.Top().ID
+	whole := &handler.Cause{CallContext: p.pass.callArguments(p.pass.session.Body()), New: p.pass.session.Body().Raw()}
 	matching := p.pass.resource.drifting.Where(func(d *handler.Declaration) bool {
 		return (len(d.EnsuredBy) == 0 || slices.Contains(d.EnsuredBy, id)) && d.InScope(whole)
 	})
@@ -161,7 +162,8 @@ func (p parent) Release(ctx context.Context, d *handler.Declaration) error {
 }
 
 func (p parent) call(ctx context.Context, d *handler.Declaration) converge.Call {
-	body, declared := p.pass.session.Body(), p.pass.resource.Declared
+	body := p.pass.session.Body()
+	declared := p.pass.resource.Declared
 	return converge.Call{
 		Owner: converge.Owner{
 			Operator: p.pass.engine.Settings.Name, Handler: d.ID,
@@ -212,7 +214,8 @@ func (e *Engine) followChildren(d *handler.Declaration, key object.Key, parent t
 	}
 	stop := e.converger.Follow(parent, d.Top().ID, flag.Set)
 	if spread := e.spreads[d]; spread != nil {
-		unfollow, remove := stop, spread.Add(key, flag)
+		unfollow := stop
+		remove := spread.Add(key, flag)
 		stop = func() {
 			remove()
 			unfollow()

@@ -59,7 +59,9 @@ func (e eventHandlers) handle(ctx context.Context) {
 // note records which object an event belongs to. A late event of an earlier object must not
 // discard the current one.
 func (e eventHandlers) note(event object.WatchEvent) {
-	s, uid, current := e.object, event.Snapshot.GetUID(), e.current
+	s := e.object
+	uid := event.Snapshot.GetUID()
+	current := e.current
 	if current == nil || s.writes.UID() != current.GetUID() {
 		s.resetFor(uid)
 	}

@@ -181,7 +181,9 @@ func (c *cycle) releaseEssences() {
 	if c.packed == nil {
 		return
 	}
-	c.Old, c.New, c.Diff = nil, nil, nil
+	c.Old = nil
+	c.New = nil
+	c.Diff = nil
 	c.Cycle.Release()
 }
 

@@ -50,7 +50,8 @@ func (t *target) facts(ctx context.Context, body *object.Body) (plan.Facts, erro
 	}
 	if len(f.Handlers.Changing) > 0 {
 		var err error
-		if f.Stored, err = t.engine.records.Read(ctx, body, f.Handlers.IDs, f.Handlers.Fields, t.report); err != nil {
+		f.Stored, err = t.engine.records.Read(ctx, body, f.Handlers.IDs, f.Handlers.Fields, t.report)
+		if err != nil {
 			return plan.Facts{}, err
 		}
 		if body.Deleting() {
@@ -70,7 +71,8 @@ func (t *target) memory(body *object.Body) plan.Memory {
 		m.HasResumed = s.wasFinished
 	}
 	if b := t.backgroundOf(body, false); b != nil {
-		m.DaemonsRunning, m.NeedsFinalizer = b.areDaemonsRunning(), b.group.NeedsFinalizer
+		m.DaemonsRunning = b.areDaemonsRunning()
+		m.NeedsFinalizer = b.group.NeedsFinalizer
 	}
 	return m
 }
@@ -81,8 +83,10 @@ func (t *target) lookFirst(body *object.Body, stored record.Stored) {
 	if s.seen {
 		return
 	}
-	initial, hasRecords := s.initial.Load() && !s.handled, len(stored.Progress.Stored().IDs()) > 0
-	s.seen, s.startedByPredecessor = true, initial && hasRecords
+	initial := s.initial.Load() && !s.handled
+	hasRecords := len(stored.Progress.Stored().IDs()) > 0
+	s.seen = true
+	s.startedByPredecessor = initial && hasRecords
 	s.copied = !initial && (stored.Base != nil || hasRecords)
 	t.noteUndeclared(body, stored)
 }

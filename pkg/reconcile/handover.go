@@ -36,7 +36,8 @@ func (e *Engine) SetPaused(paused bool) {
 	switch {
 	case p.paused == paused:
 	case paused:
-		p.paused, p.resumed = true, make(chan struct{})
+		p.paused = true
+		p.resumed = make(chan struct{})
 		if p.suspend != nil {
 			p.suspend()
 		}

@@ -79,7 +79,8 @@ func (e *Engine) countChildren() (counts []metrics.Children) {
 	for _, r := range e.resources.all() {
 		for _, id := range r.ensuring() {
 			n := known[converge.Ensured{Resource: r.Name, Handler: id}]
-			n.Resource, n.Handler = r.Name, id
+			n.Resource = r.Name
+			n.Handler = id
 			counts = append(counts, n)
 		}
 	}
@@ -228,14 +229,16 @@ func (e *Engine) startRollouts(ctx context.Context, r *resource) {
 
 // subjectOf returns an object as it is stored, before any pass looks at it.
 func (e *Engine) subjectOf(ctx context.Context, r *resource, snapshot *object.Snapshot) (revision.Subject, error) {
-	body, key := snapshot.Body(), r.Key(snapshot)
+	body := snapshot.Body()
+	key := r.Key(snapshot)
 	silent := e.reporter(key)
 	s := revision.Subject{Key: key, Cause: &handler.Cause{Reason: cause.NoOp, CallContext: handler.CallContext{
 		Body: body, Resource: &r.Resource.Resource, Logger: silent.Log, Client: e.Client,
 		Memo: func() *memo.Values { return e.objects.of(key).memosOf(body.UID(), e.Memos) },
 	}}}
 	var err error
-	if _, s.Cause.Old, err = e.records.Base(ctx, body, silent); err != nil {
+	_, s.Cause.Old, err = e.records.Base(ctx, body, silent)
+	if err != nil {
 		return s, err
 	}
 	s.Cause.New = e.records.Essence(body, r.Fields)

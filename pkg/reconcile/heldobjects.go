@@ -178,7 +178,8 @@ func (p *pass) reportHeldDeletion(c *cycle) {
 	}
 	p.report.Log.Info(message)
 	p.report.Event(p.session.Body(), report.Warning, deletionHeld, message)
-	edit, now := execution.Edit{ID: id, Patch: &patch.Patch{}, BestEffort: true}, time.Now()
+	edit := execution.Edit{ID: id, Patch: &patch.Patch{}, BestEffort: true}
+	now := time.Now()
 	edit.Patch.Apply(func(obj *unstructured.Unstructured) error {
 		return condition.Set(obj.Object, metav1.Condition{Type: deletionHeld, Status: metav1.ConditionTrue, Reason: "HandlerFailed", Message: message}, now)
 	})

@@ -241,7 +241,8 @@ func (o *objects) remove(key object.Key, reason handler.StopReason) *background 
 // noteMisfit reports that a handler of events or of an index skips an object, or that it does
 // not anymore: nil. Many objects share one line of the log.
 func (o *objects) noteMisfit(key object.Key, d *handler.Declaration, err *handler.MisfitError) {
-	of, problems := heldobjects.Finding{Reason: metrics.Misfit, By: d.ID}, map[string]string(nil)
+	of := heldobjects.Finding{Reason: metrics.Misfit, By: d.ID}
+	problems := map[string]string(nil)
 	if err != nil {
 		problems = map[string]string{d.ID: err.Error()}
 	}

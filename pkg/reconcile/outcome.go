@@ -143,14 +143,16 @@ func (t *target) conditionsOf(c *cycle) write.ConditionsFunc {
 	if !t.resource.HasConditions || !c.IsResponsible(t.resource.Handlers) {
 		return nil
 	}
-	now, generation := time.Now(), c.CallContext.Body.Generation()
+	now := time.Now()
+	generation := c.CallContext.Body.Generation()
 	return func(stored, edited map[string]any, continues bool) map[string]any {
 		s := t.situation(c)
 		if c.Deleting && !s.Held && len(s.Misfits) == 0 {
 			return nil
 		}
 		current, _ := object.Lookup(stored, object.Path{"metadata", "generation"})
-		s.Generation, s.Continues = generation, continues || current != generation
+		s.Generation = generation
+		s.Continues = continues || current != generation
 		return s.Amend(stored, edited, now)
 	}
 }

@@ -147,7 +147,8 @@ func (w *workers) endBeginning(p *pass) ctrl.Result {
 // ended the goroutine.
 func (p *pass) endBegin(err error) {
 	if err != nil {
-		p.due, p.err = nil, err
+		p.due = nil
+		p.err = err
 	}
 }
 
@@ -275,9 +276,11 @@ func (p *pass) resume(last *execution.Call) (call *execution.Call) {
 			return call
 		}
 		c := p.due
-		p.due, last = nil, nil
+		p.due = nil
+		last = nil
 
-		if p.err = p.endCalls(c, failure); p.err != nil || p.object.writes.Gone() {
+		p.err = p.endCalls(c, failure)
+		if p.err != nil || p.object.writes.Gone() {
 			return nil
 		}
 		p.reportMisfits(c)

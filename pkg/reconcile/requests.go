@@ -91,7 +91,8 @@ func (p *pass) suspend(s requests.Suspension) (next Next) {
 	p.object.background.suspend()
 	until := request.Forever
 	if !s.Until.IsZero() {
-		until, next = s.Until.UTC().Format(time.RFC3339), in(time.Until(s.Until))
+		until = s.Until.UTC().Format(time.RFC3339)
+		next = in(time.Until(s.Until))
 	}
 	_, known := p.engine.objects.held.Since(p.key, bySuspension, "")
 	fresh := p.engine.objects.held.Replace(p.key, bySuspension, map[string]string{"": until})

@@ -33,7 +33,8 @@ func (p *pass) syncTriggers(ctx context.Context, c *cycle) error {
 	if len(declared) == 0 {
 		return nil
 	}
-	body, set := p.session.Body(), &p.engine.objects.triggers
+	body := p.session.Body()
+	set := &p.engine.objects.triggers
 	whole := &handler.Cause{CallContext: c.CallContext, New: body.Raw()}
 	matching := declared.Where(func(d *handler.Declaration) bool { return (d.Deleted || !c.Deleting) && d.InScope(whole) })
 	err := set.Sync(triggers.Object{
@@ -73,7 +74,9 @@ func (p *pass) hasToSee(c *cycle, id string) bool {
 // newTrigger returns the trigger of a handler. If failed is set, an earlier process has failed
 // to call it.
 func (p *pass) newTrigger(c *cycle, d *handler.Declaration, failed bool) triggers.Trigger {
-	engine, key, uid := p.engine, p.key, p.session.Body().UID()
+	engine := p.engine
+	key := p.key
+	uid := p.session.Body().UID()
 	if d.Kind == handler.OnDisturbance {
 		// The children of a copy are not those of its original: there are none yet.
 		return engine.followChildren(d, key, uid, failed || p.object.copied || p.mustCatchUp(c, d.Top().ID))

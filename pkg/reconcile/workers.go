@@ -78,7 +78,8 @@ func (e *Engine) graceful(ctx context.Context) (calls, writes context.Context, e
 		cancelWrites(reason)
 	}
 	stopGrace := context.AfterFunc(ctx, func() {
-		period, reason := e.Settings.Execution.GracePeriod, errors.New("the operator is stopping")
+		period := e.Settings.Execution.GracePeriod
+		reason := errors.New("the operator is stopping")
 		time.AfterFunc(period-e.writingTime(), func() { cancelCalls(reason) })
 		time.AfterFunc(period, func() { cancelBoth(reason) })
 	})
@@ -127,7 +128,8 @@ type workers struct {
 
 // controller returns the controller of the workers, which is not running yet.
 func (w *workers) controller() (controller.TypedController[object.Key], error) {
-	e, unique := w.engine, true // several operators can run in one process
+	e := w.engine
+	unique := true // several operators can run in one process
 	c, err := controller.NewTypedUnmanaged("kopf", controller.TypedOptions[object.Key]{
 		Reconciler:              w,
 		MaxConcurrentReconciles: e.Settings.Execution.Workers,

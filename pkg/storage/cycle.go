@@ -65,7 +65,8 @@ func (c *Cycle) upTo(n int) *Cycle {
 	}
 	at := maps.Clone(c.At)
 	for id, index := range at {
-		if at[id] = min(index, n-1); n == 0 {
+		at[id] = min(index, n-1)
+		if n == 0 {
 			delete(at, id)
 		}
 	}
@@ -121,7 +122,8 @@ func DecodeCycle(body *object.Body, text string) (*Cycle, error) {
 		return decodeFormerCycle(body, decoded)
 	}
 	c := &Cycle{Token: token}
-	if c.First, err = decodeState(body, decoded["first"]); err != nil {
+	c.First, err = decodeState(body, decoded["first"])
+	if err != nil {
 		return nil, err
 	}
 	states, _ := decoded["states"].([]any)

@@ -43,7 +43,8 @@ func trackedMetadata(raw map[string]any) map[string]any {
 		tracked["labels"] = labels
 	}
 	annotations, _ := metadata["annotations"].(map[string]any)
-	if annotations = annotation.WithoutOperators(annotations); len(annotations) > 0 {
+	annotations = annotation.WithoutOperators(annotations)
+	if len(annotations) > 0 {
 		tracked["annotations"] = annotations
 	}
 	return tracked
@@ -71,7 +72,8 @@ func find(value any, path object.Path) (any, bool) {
 		if !ok {
 			return nil, false
 		}
-		if value, ok = mapping[key]; !ok {
+		value, ok = mapping[key]
+		if !ok {
 			return nil, false
 		}
 	}

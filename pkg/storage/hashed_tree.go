@@ -94,7 +94,8 @@ func (t *tree) shrink(n *node, room int) {
 		t.shrink(inner, share-(inner.sizeWithKey()-inner.size))
 		left -= inner.sizeWithKey()
 	}
-	if n.measure(); left < 0 && n != t.root {
+	n.measure()
+	if left < 0 && n != t.root {
 		n.hide()
 	}
 }
@@ -103,7 +104,8 @@ func (t *tree) shrink(n *node, room int) {
 func (t *tree) split() (known, hashed map[string]any) { return t.splitNode(t.root) }
 
 func (t *tree) splitNode(n *node) (known, hashed map[string]any) {
-	known, hashed = map[string]any{}, map[string]any{}
+	known = map[string]any{}
+	hashed = map[string]any{}
 	for key, inner := range n.children {
 		switch {
 		case inner.hidden:

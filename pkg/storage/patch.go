@@ -40,7 +40,8 @@ func (p Patch) Drop(path object.Path) {
 	if !ok {
 		return
 	}
-	if Patch(inner).Drop(path[1:]); len(inner) == 0 {
+	Patch(inner).Drop(path[1:])
+	if len(inner) == 0 {
 		delete(p, path[0])
 	}
 }

@@ -52,8 +52,10 @@ func (r *Record) Equal(other *Record) bool {
 	if r == nil || other == nil {
 		return r == other
 	}
-	a, b := *r, *other
-	a.absent, b.absent = absentFields{}, absentFields{}
+	a := *r
+	b := *other
+	a.absent = absentFields{}
+	b.absent = absentFields{}
 	before, beforeErr := a.text(false)
 	after, afterErr := b.text(false)
 	return beforeErr == nil && afterErr == nil && before == after

@@ -101,7 +101,8 @@ func unknownOf(found map[string]*Record, handlerIDs []string, separator string, 
 	var unknown []string
 	for _, name := range slices.Sorted(maps.Keys(found)) { // a parent precedes its sub-handlers
 		if !slices.ContainsFunc(parents, func(parent string) bool { return strings.HasPrefix(name, parent+separator) }) {
-			unknown, parents = append(unknown, name), append(parents, name)
+			unknown = append(unknown, name)
+			parents = append(parents, name)
 		}
 	}
 	return unknown

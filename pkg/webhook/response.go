@@ -23,7 +23,9 @@ func (e *evaluation) response() *admissionv1.AdmissionReview {
 	case err != nil:
 		response.Result = &metav1.Status{Status: metav1.StatusFailure, Message: err.Error(), Code: int32(handler.HTTPStatus(err))} //nolint:gosec // three digits
 	case operations != nil:
-		response.Allowed, response.Patch, response.PatchType = true, operations, new(admissionv1.PatchTypeJSONPatch)
+		response.Allowed = true
+		response.Patch = operations
+		response.PatchType = new(admissionv1.PatchTypeJSONPatch)
 	default:
 		response.Allowed = true
 	}

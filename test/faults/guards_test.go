@@ -122,7 +122,7 @@ var guards = map[string]guard{
 	},
 	"a restart: a list is consistent": {
 		file: "../internal/relist/source.go", plan: "life/k=2/crash-stale",
-		code:    `options.ResourceVersion, options.ResourceVersionMatch = "", ""`,
+		code:    "options.ResourceVersion = \"\"\n\toptions.ResourceVersionMatch = \"\"\n",
 		instead: "",
 	},
 	"a takeover: a standby compares versions before it works": {

@@ -73,7 +73,8 @@ func (c *Cluster) addChildren(ctx context.Context, found discovery.SelectedResou
 // leaveChildren says what becomes of the children of handlers whose filters do not match anymore.
 func (e *Explanation) leaveChildren() {
 	for i := range e.Handlers {
-		h, left := &e.Handlers[i], 0
+		h := &e.Handlers[i]
+		left := 0
 		if h.Kind != ensureKind || h.State != string(verdict.Mismatched) {
 			continue
 		}
@@ -160,15 +161,20 @@ func childOf(seen converge.Seen, d *handler.Declaration) Child {
 		child.State, child.Message = "foreign", fmt.Sprintf("has the label of a child of %s, but the operator has not applied it: it is left alone", d.ID)
 		return child
 	case seen.Deleting:
-		child.State, child.Message = "deleting", "is being deleted"
+		child.State = "deleting"
+		child.Message = "is being deleted"
 	case seen.Failed:
-		child.State, child.Message = "failed", "has failed: "+why
+		child.State = "failed"
+		child.Message = "has failed: " + why
 	case !seen.Ready && d.Ensures.WaitReady:
-		child.State, child.Message = "waiting", "is not ready: "+why+laterWaves
+		child.State = "waiting"
+		child.Message = "is not ready: " + why + laterWaves
 	case !seen.Ready:
-		child.State, child.Message = "waiting", "is not ready: "+why
+		child.State = "waiting"
+		child.Message = "is not ready: " + why
 	}
-	if child.Accepted = seen.Accepted; len(seen.Accepted) > 0 {
+	child.Accepted = seen.Accepted
+	if len(seen.Accepted) > 0 {
 		child.Message += fmt.Sprintf("; it was accepted that others have changed %s, until %s returns another value", strings.Join(seen.Accepted, ", "), d.ID)
 	}
 	if seen.Kept {

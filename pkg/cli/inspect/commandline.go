@@ -53,7 +53,8 @@ var harmless = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 func Quote(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		if quoted[i] = word; !harmless.MatchString(word) {
+		quoted[i] = word
+		if !harmless.MatchString(word) {
 			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}
 	}

@@ -111,9 +111,11 @@ func (e *Explanation) qualify() {
 		isDue = true
 		rest, will := strings.CutPrefix(h.due, "will run")
 		unknown := will && !e.isRunning && e.Now == nil && !strings.HasPrefix(rest, ":") // which says of which operator
-		switch h.State, h.Message = string(verdict.Due), h.due; {
+		h.State, h.Message = string(verdict.Due), h.due
+		switch {
 		case len(e.Holds) > 0 && will:
-			h.State, h.Message = string(verdict.Paused), "would run"+rest
+			h.State = string(verdict.Paused)
+			h.Message = "would run" + rest
 		case unknown && len(e.mayPause) > 0:
 			h.Message = beforeError(h.Message, ", if an operator is running and not paused")
 		case unknown:

@@ -49,7 +49,8 @@ func (s *situation) sharedFinalizer() string {
 
 // annotationsOf returns the annotations that a storage has on an object.
 func annotationsOf(of storage.DiffBase, body *object.Body) map[string]bool {
-	into, found := storage.Patch{}, map[string]bool{}
+	into := storage.Patch{}
+	found := map[string]bool{}
 	if eraser, ok := of.(storage.Eraser); ok {
 		eraser.Erase(body, into)
 	}

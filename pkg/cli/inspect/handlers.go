@@ -126,7 +126,8 @@ func (s changing) ofChange(h inspection.Handler) (state, message, todo string) {
 	case outcomes(s).hasFailedBefore(h):
 		return string(verdict.Failed), "has failed for good, as the condition Stalled says: it is called again on request, or for a change that it is for", s.toRerun(h.ID)
 	default:
-		if state, message = s.ofIdle(h); state == "undecidable" {
+		state, message = s.ofIdle(h)
+		if state == "undecidable" {
 			todo = "see the events and the log: " + s.commands.Kubectl("describe "+s.named())
 		}
 		return state, message, todo

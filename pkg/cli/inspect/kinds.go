@@ -92,7 +92,8 @@ func (s ensured) of(group []inspection.Handler) Handler {
 	}
 	if first.Undecidable != nil || !first.OutOfScope.Matches() && !s.isDeleted() {
 		said := s.handler(first)
-		said.ID, said.Kind = first.Top().ID, ensureKind
+		said.ID = first.Top().ID
+		said.Kind = ensureKind
 		return said
 	}
 	said := Handler{ID: first.ID, Kind: ensureKind, DeclaredAt: first.DeclaredAt}
@@ -109,7 +110,8 @@ func (s ensured) of(group []inspection.Handler) Handler {
 		}
 		return said
 	}
-	if said.State, said.Message = s.ofIdle(len(first.Watched) > 0); said.State == "done" && slices.ContainsFunc(group, outcomes(s).hasFailedBefore) {
+	said.State, said.Message = s.ofIdle(len(first.Watched) > 0)
+	if said.State == "done" && slices.ContainsFunc(group, outcomes(s).hasFailedBefore) {
 		said.State, said.Message, said.Todo = string(verdict.Failed), "has failed for good, as the condition Stalled says; it is called again when the object changes, when an operator starts, and when another client changes a child", changing(s).toRerun(first.ID)
 	}
 	return said
@@ -172,7 +174,8 @@ func (c *Cluster) admission(found discovery.SelectedResource, s *situation) []Ha
 		configuration := s.commands.Kubectl("get " + configurationOf(d.Kind, c.Settings.Admission.Managed) + " -o yaml")
 		switch {
 		case leftOut != "":
-			said.State, said.Message = string(verdict.Mismatched), "is not called: "+leftOut
+			said.State = string(verdict.Mismatched)
+			said.Message = "is not called: " + leftOut
 			said.Todo = "serve the namespace, or see what the API server knows: " + configuration
 		case !mismatch.Matches():
 			said.State = string(verdict.Mismatched)

@@ -64,7 +64,8 @@ func EachPage(ctx context.Context, api dynamic.ResourceInterface, options metav1
 		if err := do(page.Items); err != nil {
 			return err
 		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
+		options.Continue = page.GetContinue()
+		if options.Continue == "" {
 			return nil
 		}
 	}

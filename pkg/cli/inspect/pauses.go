@@ -62,7 +62,8 @@ func (c *Cluster) meet(ctx context.Context, target peering.Target) (meeting, err
 	}
 	records, err := peering.Read(ctx, c.config, target)
 	if peering.IsNotFound(err) {
-		m.missing, err = err, nil
+		m.missing = err
+		err = nil
 	}
 	m.records = records
 	return m, err
@@ -141,7 +142,8 @@ func (m meeting) isCertain(p settings.Peering) bool {
 		if !m.canBeOwn(identity) {
 			continue
 		}
-		if hasOwn = true; !peering.Decide(m.records, identity, r.Priority, m.now).Paused {
+		hasOwn = true
+		if !peering.Decide(m.records, identity, r.Priority, m.now).Paused {
 			return false
 		}
 	}

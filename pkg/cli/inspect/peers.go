@@ -84,7 +84,8 @@ func peersOf(object string, records map[string]peering.Record, now time.Time) []
 			Object: object, Identity: identity, Priority: r.Priority, Expired: r.IsDead(now), Freeze: r.IsFreeze(identity), Message: r.Message,
 		}
 		if !peer.Freeze {
-			peer.PausedBy, peer.isEqual = decision.Peers, decision.Reason == peering.ReasonSamePriority
+			peer.PausedBy = decision.Peers
+			peer.isEqual = decision.Reason == peering.ReasonSamePriority
 		}
 		if !r.LastSeen.IsZero() {
 			peer.Until, peer.age = r.Deadline(now), now.Sub(r.LastSeen).Round(time.Second)
@@ -121,7 +122,8 @@ type PeeringObject struct {
 // and a namespace stand for its flags --peering and --namespace.
 func (c *Cluster) Peers(ctx context.Context, name, namespace string) (*PeerList, error) {
 	s := c.Settings.WithDefaults()
-	if s.Peering.Name = cmp.Or(name, s.Peering.Name); namespace != "" {
+	s.Peering.Name = cmp.Or(name, s.Peering.Name)
+	if namespace != "" {
 		s.Scope.Namespaces = []string{namespace}
 	}
 	list := &PeerList{Peering: s.Peering.Name}

@@ -72,7 +72,8 @@ func Connect(ctx context.Context, config *rest.Config, program Program) (*Cluste
 		return nil, err
 	}
 	c := &Cluster{Program: program, MaxExamples: DefaultExamples, config: config, objects: objects, inspector: inspection.New(program.Handlers, program.Settings)}
-	if c.served, err = source.Resources(ctx); err != nil {
+	c.served, err = source.Resources(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("the resources of the cluster cannot be discovered: %w", err)
 	}
 	c.resolved = discovery.Resolve(program.Handlers.Watching().Selectors(), c.served)
@@ -159,7 +160,8 @@ func ParseTarget(arguments []string) (t Target, rest []string, err error) {
 	kind, name, both := strings.Cut(arguments[0], "/")
 	rest = arguments[1:]
 	if !both && len(rest) > 0 {
-		name, rest = rest[0], rest[1:]
+		name = rest[0]
+		rest = rest[1:]
 	}
 	if kind == "" || name == "" || strings.Contains(name, "/") {
 		return t, nil, fmt.Errorf("%q names no object: use KIND/NAME, such as kopfexample/my-object", arguments[0])

@@ -23,7 +23,8 @@ func (s changing) subhandlers() []Handler {
 		if slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.ID == id }) {
 			continue
 		}
-		said, past := Handler{ID: id, Kind: string(handler.Subhandler)}, attempts(r)
+		said := Handler{ID: id, Kind: string(handler.Subhandler)}
+		past := attempts(r)
 		if strings.HasPrefix(past, " ") {
 			past = "," + past
 		}
@@ -31,13 +32,16 @@ func (s changing) subhandlers() []Handler {
 		case r.Finished():
 			said.State, said.Message, said.Todo = s.ofEnded(id, r)
 		case s.isRequested(request.Skip, id):
-			said.State, said.Message = string(verdict.Skipped), willSkip
+			said.State = string(verdict.Skipped)
+			said.Message = willSkip
 		case s.isRequested(request.Retry, id):
-			said.State, said.Message = string(verdict.Due), "is called as requested when its parent runs"+past
+			said.State = string(verdict.Due)
+			said.Message = "is called as requested when its parent runs" + past
 		case r.Delayed.After(s.now):
 			said.State, said.Message, said.Todo = string(verdict.Waiting), "waits until "+s.at(r.Delayed)+attempts(r), s.toRetry(id)
 		default:
-			said.State, said.Message = string(verdict.Due), "is called when its parent runs"+past
+			said.State = string(verdict.Due)
+			said.Message = "is called when its parent runs" + past
 		}
 		found = append(found, said)
 	}

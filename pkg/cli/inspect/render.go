@@ -130,7 +130,8 @@ func (s Style) line(b *strings.Builder, indent, text string) {
 	for _, word := range strings.Fields(text) {
 		if line != "" && len(line)+1+len(word) > room {
 			b.WriteString(indent + line + "\n")
-			line, indent = "", continued
+			line = ""
+			indent = continued
 		}
 		if line != "" {
 			line += " "

@@ -62,7 +62,8 @@ func (c *Cluster) Send(ctx context.Context, writing *rest.Config, t Target, r Re
 	}
 	if r.Verb != request.Suspend {
 		value = strings.Join(append([]string{time.Now().UTC().Format("20060102T150405.000Z"), r.Handler}, r.words()...), " ")
-		if text, err = c.try(ctx, found, obj, annotation, value, r); err != nil {
+		text, err = c.try(ctx, found, obj, annotation, value, r)
+		if err != nil {
 			return "", err
 		}
 	}

@@ -111,7 +111,8 @@ func (p *ResourcePlan) addAwaited(ctx context.Context, c *Cluster, found discove
 		}
 	}
 	for _, all := range slices.Sorted(maps.Keys(p.waiting.objects)) {
-		objects, ids := p.waiting.objects[all], strings.Split(all, "\n")
+		objects := p.waiting.objects[all]
+		ids := strings.Split(all, "\n")
 		begins := slices.DeleteFunc(ids, func(id string) bool { return stopped[id] })
 		if len(begins) == 0 {
 			p.Waiting += objects
@@ -165,7 +166,8 @@ func each(ctx context.Context, from dynamic.ResourceInterface, options metav1.Li
 
 // ofRollout is about a handler that waits for the rollout of its revision.
 func (s changing) ofRollout(h inspection.Handler) (state, message, todo string) {
-	waiting, text := string(verdict.Waiting), fmt.Sprintf("waits for the rollout of its revision %s", h.Revision)
+	waiting := string(verdict.Waiting)
+	text := fmt.Sprintf("waits for the rollout of its revision %s", h.Revision)
 	r := s.rollouts[h.ID]
 	if r.Rollout == nil || r.err != nil {
 		return waiting, fmt.Sprintf("%s; how far that is, is not decidable here: the objects cannot be listed: %v", text, r.err), ""

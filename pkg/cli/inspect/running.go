@@ -68,7 +68,10 @@ func (e *Explanation) correct(a *reconcile.Activity) {
 		e.qualify()
 		return
 	}
-	e.stopped, e.mayStop, e.refuses, e.mayRefuse = nil, nil, nil, nil
+	e.stopped = nil
+	e.mayStop = nil
+	e.refuses = nil
+	e.mayRefuse = nil
 	if a.Version != "" {
 		e.outside = nil
 		if !a.Handling && a.From.IsZero() { // it would retry
@@ -77,9 +80,11 @@ func (e *Explanation) correct(a *reconcile.Activity) {
 	}
 	switch {
 	case !a.Paused:
-		e.pauses, e.mayPause = nil, nil
+		e.pauses = nil
+		e.mayPause = nil
 	case len(e.pauses) == 0:
-		e.pauses, e.mayPause = append([]string{"The running operator is paused by another one."}, e.mayPause...), nil
+		e.pauses = append([]string{"The running operator is paused by another one."}, e.mayPause...)
+		e.mayPause = nil
 	}
 	e.qualify()
 }
@@ -205,14 +210,16 @@ func (c *Cluster) Leader(ctx context.Context, namespace string) (Pod, error) {
 	}
 	holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
 	pod := Pod{Namespace: namespace}
-	if pod.Name, _, _ = strings.Cut(holder, "_"); pod.Name == "" {
+	pod.Name, _, _ = strings.Cut(holder, "_")
+	if pod.Name == "" {
 		return Pod{}, fmt.Errorf("no operator holds the lease %q in the namespace %q: none is running", s.Replicas.LeaseName, namespace)
 	}
 	of, err := c.objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 	if err != nil {
 		return Pod{}, fmt.Errorf("the leader %s is no pod in the namespace %q (%s): %w", holder, namespace, otherwise, err)
 	}
-	if _, pod.Port, _ = net.SplitHostPort(s.Metrics.Address); pod.Port == "" {
+	_, pod.Port, _ = net.SplitHostPort(s.Metrics.Address)
+	if pod.Port == "" {
 		pod.Port = metricsPort(of)
 	}
 	if pod.Port == "" {
@@ -258,9 +265,11 @@ func (c *Cluster) addLeader(ctx context.Context, now time.Time, e *Explanation) 
 		e.Leader = []string{fmt.Sprintf("Which operator leads is unknown: %v.", err)}
 		return
 	}
-	stopped, unseen := &e.mayStop, " An operator without leader election would not be seen here."
+	stopped := &e.mayStop
+	unseen := " An operator without leader election would not be seen here."
 	if replicas.LeaderElection {
-		stopped, unseen = &e.stopped, ""
+		stopped = &e.stopped
+		unseen = ""
 	}
 	holder, until := HolderOf(lease, replicas.LeaseDuration)
 	switch {

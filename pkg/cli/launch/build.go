@@ -89,7 +89,8 @@ func overlayDir(packages []goPackage) string {
 		if !p.Module.Main {
 			continue
 		}
-		if place = p.Dir; !slices.ContainsFunc(packages, func(other goPackage) bool { return isInternalTo(p.ImportPath, other.ImportPath) }) {
+		place = p.Dir
+		if !slices.ContainsFunc(packages, func(other goPackage) bool { return isInternalTo(p.ImportPath, other.ImportPath) }) {
 			break
 		}
 	}

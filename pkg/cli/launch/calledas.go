@@ -31,7 +31,8 @@ func CalledBy(command *cobra.Command, packages []string) []string {
 
 // pathOf returns the program and the commands above a command, as a shell needs them.
 func pathOf(command *cobra.Command) string {
-	root, path := command.Root(), command.CommandPath()
+	root := command.Root()
+	path := command.CommandPath()
 	if parent := command.Parent(); parent != nil {
 		path = parent.CommandPath()
 	}

@@ -16,7 +16,8 @@ func Run(program string, arguments, environment []string, out, log io.Writer) (i
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	command := exec.Command(program, arguments...)
-	command.Stdout, command.Stderr = out, log
+	command.Stdout = out
+	command.Stderr = log
 	command.Env = append(os.Environ(), environment...)
 	setProcessGroup(command)
 	if err := command.Start(); err != nil {

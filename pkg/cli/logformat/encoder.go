@@ -24,7 +24,9 @@ func (o Options) encoder() zapcore.Encoder {
 		config.EncodeTime = func(t time.Time, line zapcore.PrimitiveArrayEncoder) { line.AppendString(t.UTC().Format(jsonTime)) }
 		return zapcore.NewJSONEncoder(config)
 	case Plain:
-		config.LevelKey, config.TimeKey, config.NameKey = zapcore.OmitKey, zapcore.OmitKey, zapcore.OmitKey
+		config.LevelKey = zapcore.OmitKey
+		config.TimeKey = zapcore.OmitKey
+		config.NameKey = zapcore.OmitKey
 		config.ConsoleSeparator = " "
 	}
 	return zapcore.NewConsoleEncoder(config)

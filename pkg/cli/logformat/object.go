@@ -29,7 +29,8 @@ func objectOf(value zapcore.Field) (reference, bool) {
 	}
 	namespace, name, both := strings.Cut(value.String, "/")
 	if !both {
-		namespace, name = "", value.String
+		namespace = ""
+		name = value.String
 	}
 	return reference{Namespace: namespace, Name: name}, true
 }

@@ -90,16 +90,19 @@ func New(ctx context.Context, config *rest.Config, program inspect.Program, opti
 	if err != nil {
 		return nil, err
 	}
-	if r.reading, err = dynamic.NewForConfigAndClient(reading, client); err != nil {
+	r.reading, err = dynamic.NewForConfigAndClient(reading, client)
+	if err != nil {
 		return nil, err
 	}
 	r.writing = r.reading
 	if !options.DryRun {
-		if r.writing, err = dynamic.NewForConfig(config); err != nil {
+		r.writing, err = dynamic.NewForConfig(config)
+		if err != nil {
 			return nil, err
 		}
 	}
-	if r.served, err = source.Resources(ctx); err != nil {
+	r.served, err = source.Resources(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("the resources of the cluster cannot be discovered: %w", err)
 	}
 	if err := r.choose(); err != nil {
@@ -114,7 +117,8 @@ func (r *Releaser) useNames() {
 	s.Replicas.LeaseName = cmp.Or(r.LeaseName, s.Replicas.LeaseName)
 	r.LeaseNamespace = cmp.Or(r.LeaseNamespace, s.Replicas.LeaseNamespace)
 	if r.Peering != "" {
-		s.Peering.Name, s.Peering.Standalone = r.Peering, false
+		s.Peering.Name = r.Peering
+		s.Peering.Standalone = false
 	}
 }
 
@@ -123,13 +127,16 @@ func (r *Releaser) usePrefixes() error {
 	var bases storage.MultiDiffBase
 	var records storage.MultiProgress
 	for _, prefix := range r.Prefixes {
-		base, progress := storage.AnnotationsDiffBase{Prefix: prefix}, storage.SmartProgress{Prefix: prefix}
+		base := storage.AnnotationsDiffBase{Prefix: prefix}
+		progress := storage.SmartProgress{Prefix: prefix}
 		if err := errors.Join(base.Validate(), progress.Validate()); err != nil {
 			return err
 		}
-		bases, records = append(bases, base), append(records, progress)
+		bases = append(bases, base)
+		records = append(records, progress)
 	}
-	r.Settings.Persistence.DiffBase, r.Settings.Persistence.Progress = bases, records
+	r.Settings.Persistence.DiffBase = bases
+	r.Settings.Persistence.Progress = records
 	return nil
 }
 

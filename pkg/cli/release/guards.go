@@ -142,7 +142,8 @@ func (r *Releaser) lookAtLeases(ctx context.Context, s *signs) error {
 			return err
 		}
 		holder, until := inspect.HolderOf(lease, replicas.LeaseDuration)
-		if until = until.Add(margin); holder != "" && time.Now().Before(until) {
+		until = until.Add(margin)
+		if holder != "" && time.Now().Before(until) {
 			place := fmt.Sprintf("the lease %s/%s", lease.Namespace, lease.Name)
 			held = append(held, sign{holder, place, fmt.Sprintf("%s holds %s, which counts until %s", holder, place, until.UTC().Format(time.RFC3339))})
 		}
@@ -236,7 +237,8 @@ func (r *Releaser) lookAtPeerings(ctx context.Context, s *signs) error {
 			s.unknown = append(s.unknown, "the API group of peerings is unavailable: "+down.String())
 		}
 	}
-	exists, isUsed := false, false
+	exists := false
+	isUsed := false
 	for _, resource := range r.served.Resources {
 		isPeering := resource.Plural == "clusterkopfpeerings" || resource.Plural == "kopfpeerings"
 		if !isPeering || resource.Group != "kopf.dev" && resource.Group != "zalando.org" {
@@ -252,7 +254,8 @@ func (r *Releaser) lookAtPeerings(ctx context.Context, s *signs) error {
 		}
 		for _, each := range found {
 			r.places = append(r.places, r.placeOf(&each, each.GetKind(), r.hasOwnPeering()))
-			exists, isUsed = true, r.addPeers(s, &each) || isUsed
+			exists = true
+			isUsed = r.addPeers(s, &each) || isUsed
 		}
 	}
 	s.conclude(evidence{
@@ -270,7 +273,8 @@ func (r *Releaser) addPeers(s *signs, object *unstructured.Unstructured) (found 
 	name, _ := json.Marshal(strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/"))
 	place := fmt.Sprintf("the %s %s", object.GetKind(), name)
 	for _, identity := range slices.Sorted(maps.Keys(records)) {
-		record, isOwn := records[identity], identity == r.Settings.Peering.Identity
+		record := records[identity]
+		isOwn := identity == r.Settings.Peering.Identity
 		if record.IsDead(time.Now().Add(-margin)) || record.IsFreeze(identity) && !isOwn {
 			continue
 		}

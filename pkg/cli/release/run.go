@@ -57,7 +57,8 @@ func (r *Releaser) Run(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, interrupted(ctx, err)
 	}
-	if report.Webhooks = removed; r.DryRun {
+	report.Webhooks = removed
+	if r.DryRun {
 		return report, nil
 	}
 	done := &Report{Left: report.Left, Webhooks: removed}
@@ -91,7 +92,8 @@ func (r *Releaser) scan(ctx context.Context) (*Report, error) {
 	report := &Report{DryRun: true}
 	foreign := map[string]int{}
 	for _, found := range r.resources {
-		one, finder := ResourceReport{Resource: resourceName(found)}, r.finder(found)
+		one := ResourceReport{Resource: resourceName(found)}
+		finder := r.finder(found)
 		err := r.each(ctx, found, func(items []unstructured.Unstructured) error {
 			for i := range items {
 				t, err := finder.find(ctx, &items[i])

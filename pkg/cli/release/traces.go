@@ -43,7 +43,8 @@ func (t *traces) isEmpty() bool { return len(t.patch) == 0 && len(t.status) == 0
 // find finds the traces on an object.
 func (f *finder) find(ctx context.Context, obj *unstructured.Unstructured) (*traces, error) {
 	body := object.NewBody(obj.Object)
-	t, into := &traces{}, storage.Patch{}
+	t := &traces{}
+	into := storage.Patch{}
 	if lister, ok := f.Progress.(storage.RecordLister); ok {
 		t.foreign = lister.UnknownRecords(body, f.ids)
 	}

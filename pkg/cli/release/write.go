@@ -39,8 +39,10 @@ func (w *writer) object(ctx context.Context, obj *unstructured.Unstructured) {
 	if w.isHopeless() {
 		return
 	}
-	name, uid := nameOf(obj), obj.GetUID()
-	seen, isUncertain := &traces{}, false
+	name := nameOf(obj)
+	uid := obj.GetUID()
+	seen := &traces{}
+	isUncertain := false
 	var err error
 	for attempt := range attempts {
 		if attempt > 0 {
@@ -85,7 +87,8 @@ func (w *writer) try(ctx context.Context, obj *unstructured.Unstructured, seen *
 	if len(t.status) > 0 && !w.resource.Status {
 		t.patch["status"] = t.status
 	} else if len(t.status) > 0 {
-		if version, err = w.patch(ctx, obj, version, map[string]any{"status": t.status}, "status"); err != nil {
+		version, err = w.patch(ctx, obj, version, map[string]any{"status": t.status}, "status")
+		if err != nil {
 			return err
 		}
 	}

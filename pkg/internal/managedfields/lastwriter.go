@@ -24,7 +24,8 @@ func LastWriter(entries, before []metav1.ManagedFieldsEntry, fields ...object.Pa
 		}
 		isNew := !slices.ContainsFunc(before, func(b metav1.ManagedFieldsEntry) bool { return isSameWrite(entry, &b) })
 		if last == nil || isNew && !lastIsNew || isNew == lastIsNew && isLater(entry, last) {
-			last, lastIsNew = entry, isNew
+			last = entry
+			lastIsNew = isNew
 		}
 	}
 	return last

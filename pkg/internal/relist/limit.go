@@ -74,7 +74,8 @@ func (l *limitedWatch) forward(ctx context.Context, from watch.Interface, limit 
 	if limit > 0 {
 		timer := time.NewTimer(limit)
 		defer timer.Stop()
-		silent, reset = timer.C, func() { timer.Reset(limit) }
+		silent = timer.C
+		reset = func() { timer.Reset(limit) }
 	}
 	for {
 		select {

@@ -77,10 +77,13 @@ func (s *Source) list(ctx context.Context, options metav1.ListOptions) (runtime.
 	// Reflectors ask for "any version" (0) or "not older than the last one" to save load on the
 	// server. After a restart, that can be a state from before the operator's own last writes, and
 	// handlers would run again. So the list must be consistent.
-	options.ResourceVersion, options.ResourceVersionMatch = "", ""
+	options.ResourceVersion = ""
+	options.ResourceVersionMatch = ""
 	list, err := s.ListFunc(ctx, options)
 	if err == nil {
-		s.last, s.failed, s.shown = nil, nil, proof{}
+		s.last = nil
+		s.failed = nil
+		s.shown = proof{}
 	}
 	return list, err
 }
@@ -88,11 +91,14 @@ func (s *Source) list(ctx context.Context, options metav1.ListOptions) (runtime.
 // watch begins a watch. It returns an error 410 if the reflector must list the objects first.
 func (s *Source) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if IsList(options) {
-		options.ResourceVersion, s.shown = "", proof{} // consistent
+		options.ResourceVersion = "" // consistent
+		s.shown = proof{}
 		started, err := s.begin(ctx, options)
-		if s.unlisted = nil; err != nil && !isUnsupported(err) {
+		s.unlisted = nil
+		if err != nil && !isUnsupported(err) {
 			// The reflector would repeat some requests itself, even when it must stop.
-			s.unlisted, err = err, errUnlisted
+			s.unlisted = err
+			err = errUnlisted
 		}
 		return started, err
 	}
@@ -100,8 +106,10 @@ func (s *Source) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 	if errors.Is(reason, errEarly) {
 		// API servers end the watches of clients that are too slow for their events. A list of all objects would
 		// make these even slower.
-		if s.shown = s.lastShown(); s.shown.holds(ctx, s.ListFunc) {
-			reason, options.ResourceVersion = nil, s.shown.version
+		s.shown = s.lastShown()
+		if s.shown.holds(ctx, s.ListFunc) {
+			reason = nil
+			options.ResourceVersion = s.shown.version
 		}
 	}
 	if reason != nil {

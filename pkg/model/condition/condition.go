@@ -70,7 +70,8 @@ func (l List) With(c metav1.Condition, now time.Time) List {
 		entry["lastTransitionTime"] = c.LastTransitionTime.UTC().Format(time.RFC3339)
 	}
 	entry["type"], entry["status"], entry["reason"], entry["message"] = c.Type, string(c.Status), c.Reason, c.Message
-	if delete(entry, "observedGeneration"); c.ObservedGeneration != 0 {
+	delete(entry, "observedGeneration")
+	if c.ObservedGeneration != 0 {
 		entry["observedGeneration"] = c.ObservedGeneration
 	}
 	if i < 0 {

@@ -67,10 +67,12 @@ func (c *comparison) compareField(key string, before, after any) {
 func (c *comparison) add(before, after any) {
 	item := Item{Op: Change, Path: append(object.Path{}, c.path...), Old: before, New: after}
 	if absent(before) {
-		item.Op, item.Old = Add, nil
+		item.Op = Add
+		item.Old = nil
 	}
 	if absent(after) {
-		item.Op, item.New = Remove, nil
+		item.Op = Remove
+		item.New = nil
 	}
 	c.items = append(c.items, item)
 }

@@ -178,7 +178,8 @@ func (r *Review) With(changed *object.Body) *Review {
 		Headers: r.Headers, Peer: r.Peer, Warn: r.Warn,
 	}
 	if r.New == nil {
-		next.Old, next.New = changed, nil
+		next.Old = changed
+		next.New = nil
 	}
 	return next
 }

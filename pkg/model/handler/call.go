@@ -48,7 +48,8 @@ func (d *Declaration) CallDaemon(ctx context.Context, t *Task) (err error) {
 		return callObserved(ctx, d, d.onDaemon, t)
 	}
 	defer recoverPanic(&err)
-	if err = d.onDaemon(ctx, t); err != nil {
+	err = d.onDaemon(ctx, t)
+	if err != nil {
 		read(err)
 	}
 	return err
@@ -76,7 +77,8 @@ func CallChild(ctx context.Context, d *Declaration, c *ChildChange) error {
 func (d *Declaration) CallIndex(ctx context.Context, i *Indexed) (values any, err error) {
 	defer observe(ctx, d, i)(&err)
 	err = WithRecover(func() (err error) {
-		if values, err = d.onIndex(ctx, i); err != nil {
+		values, err = d.onIndex(ctx, i)
+		if err != nil {
 			read(err)
 		}
 		return err
@@ -89,7 +91,8 @@ func (d *Declaration) CallIndex(ctx context.Context, i *Indexed) (values any, er
 func (d *Declaration) CallActivity(ctx context.Context, a *Activity) (result any, err error) {
 	defer observe(ctx, d, a)(&err)
 	err = WithRecover(func() (err error) {
-		if result, err = d.onActivity(ctx, a); err != nil {
+		result, err = d.onActivity(ctx, a)
+		if err != nil {
 			read(err)
 		}
 		return err
@@ -104,7 +107,8 @@ func call[A any, F ~func(context.Context, A) error](ctx context.Context, d *Decl
 		return callObserved(ctx, d, fn, arguments)
 	}
 	defer recoverPanic(&err)
-	if err = fn(ctx, arguments); err != nil {
+	err = fn(ctx, arguments)
+	if err != nil {
 		read(err) // in the goroutine of the handler
 	}
 	return err
@@ -114,7 +118,8 @@ func callObserved[A any, F ~func(context.Context, A) error](ctx context.Context,
 	err = ErrExited // unless the handler returns
 	defer observe(ctx, d, arguments)(&err)
 	defer recoverPanic(&err)
-	if err = fn(ctx, arguments); err != nil {
+	err = fn(ctx, arguments)
+	if err != nil {
 		read(err)
 	}
 	return err

@@ -159,8 +159,12 @@ func converge(d *Declaration, fn ChildrenFunc) {
 // by now.
 func releasing(d *Declaration) *Declaration {
 	r := *d
-	r.Kind, r.OnMisfit, r.decoding, r.types = OnDelete, CallUntyped, nil, nil
-	r.Labels, r.Annotations = nil, nil
+	r.Kind = OnDelete
+	r.OnMisfit = CallUntyped
+	r.decoding = nil
+	r.types = nil
+	r.Labels = nil
+	r.Annotations = nil
 	r.Predicates = []Predicate{hasUnreachableChildren}
 	r.onChange = func(ctx context.Context, c *Change) error {
 		if c.call.Converger == nil {
@@ -176,7 +180,9 @@ func releasing(d *Declaration) *Declaration {
 // that of the last cycle. For the same reason, it calls no sub-handlers.
 func restoring(d *Declaration) *Declaration {
 	r := *d
-	r.Kind, r.ID, r.parent = OnDisturbance, d.ID+"/restore", d
+	r.Kind = OnDisturbance
+	r.ID = d.ID + "/restore"
+	r.parent = d
 	r.onChange = func(ctx context.Context, c *Change) error {
 		c.children = noSubhandlers{}
 		err := d.onChange(ctx, c)

@@ -52,7 +52,8 @@ func ForCall(d *Declaration, id string, of func() ChildCall) *Declaration {
 	call := *d
 	call.childCall = of
 	if id != "" {
-		call.ID, call.parent = d.ID+"/"+id, d
+		call.ID = d.ID + "/" + id
+		call.parent = d
 	}
 	return &call
 }
@@ -117,7 +118,8 @@ func (c *ChildChange) Diff() diff.Diff { return c.difference().Diff }
 
 func (c *ChildChange) difference() *Transition {
 	return c.transition.Get(func() Transition {
-		before, after := StateOfChild(c.of.Former), StateOfChild(c.of.Child)
+		before := StateOfChild(c.of.Former)
+		after := StateOfChild(c.of.Child)
 		if c.of.Reason == cause.Delete {
 			after = nil
 		}

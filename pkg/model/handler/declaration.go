@@ -171,10 +171,12 @@ func (d *Declaration) Bind(scheme *runtime.Scheme) (*Declaration, error) {
 	}
 	bound := *d
 	var err error
-	if bound.Selector, err = selectorOf(d, d.Object, d.Selector, scheme); err != nil {
+	bound.Selector, err = selectorOf(d, d.Object, d.Selector, scheme)
+	if err != nil {
 		return nil, err
 	}
-	if bound.Children, err = selectorOf(d, d.ChildObject, d.Children, scheme); err != nil {
+	bound.Children, err = selectorOf(d, d.ChildObject, d.Children, scheme)
+	if err != nil {
 		return nil, err
 	}
 	return &bound, nil

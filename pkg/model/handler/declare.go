@@ -72,8 +72,15 @@ func (f Function) origin() any {
 // declaration, which cannot be used then.
 func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, apply func(O, *Declaration)) (*Declaration, error) {
 	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, ChildObject: fn.ChildObject, DeclaredAt: function.Caller(), Table: fn.Table}
-	d.onChange, d.onEvent, d.onDaemon, d.onTimer, d.onIndex = fn.Change, fn.Event, fn.Daemon, fn.Timer, fn.Index
-	d.onAdmission, d.onActivity, d.onChild, d.onDrift = fn.Admission, fn.Activity, fn.Child, fn.Drift
+	d.onChange = fn.Change
+	d.onEvent = fn.Event
+	d.onDaemon = fn.Daemon
+	d.onTimer = fn.Timer
+	d.onIndex = fn.Index
+	d.onAdmission = fn.Admission
+	d.onActivity = fn.Activity
+	d.onChild = fn.Child
+	d.onDrift = fn.Drift
 	converge(d, fn.Ensures)
 	d.addProblem(sel.Err())
 	for _, option := range options {

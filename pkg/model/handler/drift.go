@@ -80,7 +80,8 @@ func AboutChild(d *Declaration, r selector.Resource, child convergence.ChildKey,
 	if child.Namespace != parentNamespace {
 		parts = []string{d.ID, r.Plural, child.Namespace, child.Name}
 	}
-	call.ID, call.parent = strings.Join(parts, "/"), d
+	call.ID = strings.Join(parts, "/")
+	call.parent = d
 	return &call
 }
 
@@ -88,7 +89,8 @@ func AboutChild(d *Declaration, r selector.Resource, child convergence.ChildKey,
 func CallDrift(ctx context.Context, d *Declaration, c *Drift) (r convergence.Resolution, err error) {
 	defer observe(ctx, d, c)(&err)
 	defer recoverPanic(&err)
-	if r, err = d.onDrift(ctx, c); err != nil {
+	r, err = d.onDrift(ctx, c)
+	if err != nil {
 		read(err)
 		return r, err
 	}

@@ -112,7 +112,8 @@ func (m *matching) callbacks() Mismatch {
 
 // change returns the first filter of the change of the field that does not match.
 func (m *matching) change() Mismatch {
-	d, o := m.d, m.o
+	d := m.d
+	o := m.o
 	switch {
 	case d.Field == nil || !d.Kind.IsChange():
 		return Mismatch{}
@@ -138,7 +139,8 @@ func (m *matching) metadata(filters map[string]Matcher, part string) (mismatch s
 	for key, filter := range filters {
 		value, _ := m.o.CallContext.body().Lookup(object.Path{"metadata", part, key})
 		if (ok || key < mismatch) && !filter.Matches(object.NewValue(value), m.arguments()) {
-			mismatch, ok = key, false
+			mismatch = key
+			ok = false
 		}
 	}
 	return mismatch, ok
@@ -147,7 +149,8 @@ func (m *matching) metadata(filters map[string]Matcher, part string) (mismatch s
 // value checks the presence and the value of the field: the current value or, for handlers of
 // changes between two states, also the previous value.
 func (m *matching) value() bool {
-	d, o := m.d, m.o
+	d := m.d
+	o := m.o
 	if d.Field == nil {
 		return true
 	}
@@ -293,7 +296,8 @@ func (d *Declaration) LabelSelector() *metav1.LabelSelector {
 				requirement.Operator = metav1.LabelSelectorOpExists
 			}
 		case string:
-			requirement.Operator, requirement.Values = metav1.LabelSelectorOpIn, []string{want}
+			requirement.Operator = metav1.LabelSelectorOpIn
+			requirement.Values = []string{want}
 		default:
 			continue
 		}

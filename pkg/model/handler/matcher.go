@@ -195,11 +195,13 @@ func (o *Cause) OutOfScope(d *Declaration) Mismatch {
 // whether these are all filters of the handler.
 func (o *Cause) ConstantMismatch(d *Declaration) (mismatch Mismatch, all bool) {
 	constant := *d
-	constant.Predicates, constant.decoding = nil, nil
+	constant.Predicates = nil
+	constant.decoding = nil
 	constant.Labels, constant.Annotations = constantOf(d.Labels), constantOf(d.Annotations)
 	all = len(d.Predicates)+len(d.decoding) == 0 && len(constant.Labels) == len(d.Labels) && len(constant.Annotations) == len(d.Annotations)
 	if d.Value.isFunction() {
-		constant.Field, all = nil, false
+		constant.Field = nil
+		all = false
 	}
 	return o.OutOfScope(&constant), all
 }

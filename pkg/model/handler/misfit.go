@@ -32,7 +32,8 @@ type MisfitError struct {
 }
 
 func (e *MisfitError) Error() string {
-	what, where := "the object", ""
+	what := "the object"
+	where := ""
 	if e.Former {
 		what = "the former state of the object"
 	}

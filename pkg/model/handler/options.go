@@ -20,7 +20,10 @@ import (
 // characters -, _, ., and / between them. With the id of an operator in Python, the
 // handler continues its work.
 func ID(id string) HandlerOption {
-	return func(d *Declaration) { d.ID, d.idGiven = id, true }
+	return func(d *Declaration) {
+		d.ID = id
+		d.idGiven = true
+	}
 }
 
 // Param passes a value to the handler, so that one function can be declared several

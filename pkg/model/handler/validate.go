@@ -38,7 +38,8 @@ func (d *Declaration) validateSelector() {
 	if d.Kind != OnChild {
 		return
 	}
-	if d.addProblem(d.Children.Err()); d.ChildObject == nil && d.Children == (selector.Selector{}) {
+	d.addProblem(d.Children.Err())
+	if d.ChildObject == nil && d.Children == (selector.Selector{}) {
 		d.addProblem(errors.New("it has no resource of children: specify one with kopf.Resource(...), or pass a pointer to a Go type to kopf.OnChildOf"))
 	}
 }

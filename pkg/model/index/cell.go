@@ -66,7 +66,8 @@ func (c *cell[K, V]) set(at int, value V) (former V, replaced bool) {
 // same reports whether two values are equal. Values that are not comparable are
 // considered different.
 func same[V any](a, b V) bool {
-	va, vb := reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()
+	va := reflect.ValueOf(&a).Elem()
+	vb := reflect.ValueOf(&b).Elem()
 	return va.Comparable() && vb.Comparable() && va.Equal(vb)
 }
 
@@ -74,7 +75,8 @@ func same[V any](a, b V) bool {
 // the last place of the holding move to the free positions.
 func (h *holding[K, V]) removePlace(nth int) {
 	left := h.places[nth]
-	c, last := left.cell, len(left.cell.entries)-1
+	c := left.cell
+	last := len(left.cell.entries) - 1
 	moved := c.entries[last]
 	moved.holding.places[moved.nth].at = left.at
 	c.entries[left.at] = moved

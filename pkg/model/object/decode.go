@@ -47,7 +47,8 @@ func (c *cursor) list() []any {
 	c.at++
 	for c.space(); c.text[c.at] != ']'; c.space() {
 		list = append(list, c.decode())
-		if c.space(); c.text[c.at] == ',' {
+		c.space()
+		if c.text[c.at] == ',' {
 			c.at++
 		}
 	}

@@ -60,7 +60,8 @@ func (c *cursor) fieldSpan(before int) span {
 	field := span{before, c.at}
 	if c.text[before-1] == '{' { // the first field
 		rest := cursor{c.text, c.at}
-		if rest.space(); rest.text[rest.at] == ',' {
+		rest.space()
+		if rest.text[rest.at] == ',' {
 			field.to = rest.at + 1
 		}
 	}

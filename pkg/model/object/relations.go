@@ -23,7 +23,8 @@ func (s *Snapshot) Owners() []Owner {
 		if !isGrouped {
 			group = "" // the core group: "v1"
 		}
-		kind, uid := reference.Get("kind").String(), reference.Get("uid").String()
+		kind := reference.Get("kind").String()
+		uid := reference.Get("uid").String()
 		if uid != "" {
 			owners = append(owners, Owner{schema.GroupKind{Group: group, Kind: kind}, types.UID(strings.Clone(uid))})
 		}

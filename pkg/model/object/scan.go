@@ -33,7 +33,8 @@ func (c *cursor) fields() iter.Seq[[]byte] {
 			if c.at == value {
 				c.value()
 			}
-			if c.space(); c.text[c.at] == ',' {
+			c.space()
+			if c.text[c.at] == ',' {
 				c.at++
 			}
 		}

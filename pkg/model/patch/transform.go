@@ -36,7 +36,8 @@ func applyTransforms(body map[string]any, transforms []Transform) (map[string]an
 		if err := run(transform, obj); err != nil {
 			return nil, err
 		}
-		if current, err = object.Normalize(orEmpty(obj.Object)); err != nil {
+		current, err = object.Normalize(orEmpty(obj.Object))
+		if err != nil {
 			return nil, &TransformError{Name: function.Symbol(transform), Err: unsupportedValue(nil, obj.Object, err)}
 		}
 	}

@@ -195,7 +195,8 @@ func (h Handlers) Conflicts() error {
 		id        string
 		admission handler.Kind // empty for all others, which share the keys
 	}
-	first, limited := map[claim]*handler.Declaration{}, map[claim]*handler.Declaration{}
+	first := map[claim]*handler.Declaration{}
+	limited := map[claim]*handler.Declaration{}
 	var problems []error
 	for _, d := range h {
 		claimed := claim{id: d.ID}
@@ -236,7 +237,8 @@ func (h Handlers) Count() int {
 		id, place string
 		of        selector.Selector
 	}
-	count, known := 0, map[ensured]bool{}
+	count := 0
+	known := map[ensured]bool{}
 	for _, d := range h {
 		one := ensured{d.Top().ID, d.DeclaredAt, d.Selector}
 		if d.Kind == handler.Conditions || d.Ensures != nil && known[one] {
@@ -257,7 +259,8 @@ func (h Handlers) Selectors() []selector.Selector {
 		}
 	}
 	for _, d := range h {
-		if add(d.Selector); d.Kind == handler.OnChild {
+		add(d.Selector)
+		if d.Kind == handler.OnChild {
 			add(d.Children)
 		}
 	}

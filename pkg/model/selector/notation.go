@@ -47,7 +47,9 @@ func parseDotted(text string) (notation, error) {
 	name, rest, more := strings.Cut(text, ".")
 	version, group, grouped := strings.Cut(rest, ".")
 	if !versionLike.MatchString(version) {
-		version, group, grouped = "", rest, more
+		version = ""
+		group = rest
+		grouped = more
 	}
 	return notation{grouped: grouped, group: group, version: version, name: name}.normalized(), nil
 }

@@ -80,13 +80,15 @@ type Record struct {
 func Of(s Situation) Verdict {
 	v := Verdict{Handler: s.Declaration.ID, Kind: s.Declaration.Kind}
 	if s.Record != nil {
-		v.Attempts, v.Message = s.Record.Attempts, s.Record.Message
+		v.Attempts = s.Record.Attempts
+		v.Message = s.Record.Message
 		if s.Record.Success || s.Record.Failure {
 			v.State = finished(s.Record)
 			return v
 		}
 	}
-	if v.Filter = s.Declaration.Mismatch(s.Cause); !v.Filter.Matches() && !s.TakesPart {
+	v.Filter = s.Declaration.Mismatch(s.Cause)
+	if !v.Filter.Matches() && !s.TakesPart {
 		v.State = mismatched(v.Filter, v.Attempts)
 		return v
 	}
@@ -128,15 +130,18 @@ func (v *Verdict) wait(s Situation) {
 	case s.Paused:
 		v.State = Paused
 	case s.Suspended:
-		v.State, v.Until = Suspended, s.SuspendedUntil
+		v.State = Suspended
+		v.Until = s.SuspendedUntil
 	case s.Misfit != nil:
 		v.State, v.Message = Misfit, s.Misfit.Error()
 	case s.Running:
 		v.State = Running
 	case s.Record != nil && s.Record.Delayed.After(s.Now):
-		v.State, v.Until = Waiting, s.Record.Delayed
+		v.State = Waiting
+		v.Until = s.Record.Delayed
 	case s.Limit != "":
-		v.State, v.Message = Limited, s.Limit
+		v.State = Limited
+		v.Message = s.Limit
 	default:
 		v.State = Due
 	}

@@ -85,7 +85,8 @@ func (o *Observer) Begin(s settings.Settings) {
 	if o == nil {
 		return
 	}
-	o.settings, o.file = s, s.Permissions.LearnFile
+	o.settings = s
+	o.file = s.Permissions.LearnFile
 	if o.file != "" {
 		o.requests.journal.Learn()
 	}

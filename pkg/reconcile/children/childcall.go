@@ -45,9 +45,11 @@ func (c *childCall) about(children func() []*object.Snapshot) handler.ChildCall 
 	of := handler.ChildCall{Reason: cause.Update, Child: c.taken.snapshot, Former: c.former, Children: children}
 	switch {
 	case c.taken.gone:
-		of.Reason, of.Moved = cause.Delete, c.taken.moved
+		of.Reason = cause.Delete
+		of.Moved = c.taken.moved
 	case c.former == nil:
-		of.Reason, of.Moved = cause.Create, c.taken.moved
+		of.Reason = cause.Create
+		of.Moved = c.taken.moved
 	}
 	return of
 }
@@ -58,11 +60,18 @@ func (c *childCall) isUnknown() bool {
 }
 
 // begin notes that the call begins.
-func (c *childCall) begin() { c.taken, c.status, c.again, c.tried = c.now, running, false, true }
+func (c *childCall) begin() {
+	c.taken = c.now
+	c.status = running
+	c.again = false
+	c.tried = true
+}
 
 // succeed notes that the call has succeeded, so that the next one begins where it ended.
 func (c *childCall) succeed() {
-	c.former, c.status, c.tried = c.taken.snapshot, waiting, false
+	c.former = c.taken.snapshot
+	c.status = waiting
+	c.tried = false
 	if c.taken.gone {
 		c.former = nil
 	}

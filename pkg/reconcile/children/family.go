@@ -32,7 +32,8 @@ func (x *Index) family(link Link) *family {
 
 func (x *Index) unlink(link Link, child *Child) {
 	if f := x.families[link]; f != nil {
-		if delete(f.members, child); len(f.members) == 0 {
+		delete(f.members, child)
+		if len(f.members) == 0 {
 			f.members = nil
 		}
 		x.forgetIfEmpty(link)

@@ -182,7 +182,8 @@ func (f *Following) isAllPending() bool {
 	if f.all == notNeeded {
 		return false
 	}
-	f.all, f.pending = waiting, nil
+	f.all = waiting
+	f.pending = nil
 	return true
 }
 
@@ -246,7 +247,8 @@ func (f *Following) end(id string, again bool) bool {
 	case !call.again:
 		f.remove(call)
 	default: // something has happened since it began
-		if call.succeed(); call.isUnknown() {
+		call.succeed()
+		if call.isUnknown() {
 			f.remove(call)
 		}
 	}
@@ -275,7 +277,8 @@ func (f *Following) allChildren() handler.ChildCall {
 	f.index.View(f.parent.Link, func(children []Child) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.all, f.pending = running, nil
+		f.all = running
+		f.pending = nil
 		found = f.snapshots(children)
 	})
 	return handler.ChildCall{Reason: cause.Resume, Children: func() []*object.Snapshot { return found }}

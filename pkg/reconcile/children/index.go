@@ -124,7 +124,8 @@ func (x *Index) Observe(kind *Kind, event object.WatchEvent) {
 	if m.child == nil {
 		m.child = &Child{}
 	}
-	m.child.Kind, m.child.Snapshot = kind, event.Snapshot
+	m.child.Kind = kind
+	m.child.Snapshot = event.Snapshot
 	if len(m.now) > 0 {
 		x.members[id] = m.child // also shares the memory of the uid with the newest snapshot
 	} else {
@@ -143,7 +144,8 @@ type move struct {
 
 // changeOf returns what the move is for one of the links.
 func (m *move) changeOf(link Link) Change {
-	had, has := slices.Contains(m.before, link), slices.Contains(m.now, link)
+	had := slices.Contains(m.before, link)
+	has := slices.Contains(m.now, link)
 	switch {
 	case had && has:
 		return Modified

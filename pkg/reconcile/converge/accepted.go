@@ -87,7 +87,8 @@ func (p path) isNamed(name string) bool {
 // cutItem cuts what selects the item off the beginning of a name. Keys that the item does not have are
 // defaults of the server.
 func (e element) cutItem(name string) (rest string, found bool) {
-	if rest, found = strings.CutPrefix(name, "["+e.itemName()+"]"); found {
+	rest, found = strings.CutPrefix(name, "["+e.itemName()+"]")
+	if found {
 		return rest, true
 	}
 	rest, found = strings.CutPrefix(name, "[")
@@ -124,7 +125,8 @@ func (e element) cutItem(name string) (rest string, found bool) {
 
 // with returns the fields and those of a drift that a resolution accepts.
 func (a accepted) with(r convergence.Resolution, drift []convergence.DriftedField) (all accepted, complete bool) {
-	all, complete = accepted{}, true
+	all = accepted{}
+	complete = true
 	maps.Copy(all, a)
 	for _, field := range drift {
 		if r.Accepts(field.Path) {

@@ -76,7 +76,8 @@ func (r *run) unblock(ctx context.Context, a applied, live *fact, why action, re
 	c := refused{a, a.content, u, r.Manager, r.isWantedBefore(a, live)}
 	if c.isDrift {
 		var differs bool
-		if c.content, differs = a.asStored(u, r.Manager); differs {
+		c.content, differs = a.asStored(u, r.Manager)
+		if differs {
 			result, err := r.applyAgain(ctx, c, live, why)
 			if !isRefusedByValidation(err) {
 				return result, err
@@ -231,11 +232,13 @@ func blockerAt(cause metav1.StatusCause, live, wanted any, ours fieldSet, all []
 			if !isWanted {
 				return &blocker{at: at, value: below, ours: len(at) > 1 && at[0].field != "metadata"}
 			}
-			live, wanted = below, next
+			live = below
+			wanted = next
 			ours, _ = ours.find(e)
 			all = allBelow(all, e)
 		case []any:
-			items, list := withKeys(elements(inside), all), listOf(wanted)
+			items := withKeys(elements(inside), all)
+			list := listOf(wanted)
 			if s.field != "" || len(items) == 0 || len(items[0].keys) == 0 {
 				return nil // the list is one value
 			}
@@ -257,7 +260,8 @@ func blockerAt(cause metav1.StatusCause, live, wanted any, ours fieldSet, all []
 				return blocked(e)
 			}
 			at = append(at, e)
-			live, wanted = e.item, list[i]
+			live = e.item
+			wanted = list[i]
 			ours, _ = ours.find(e)
 			all = allBelow(all, e)
 		default:

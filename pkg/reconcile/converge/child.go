@@ -125,7 +125,8 @@ func (ch *child) readAnnotations(u *unstructured.Unstructured) (err error) {
 	annotations := u.GetAnnotations()
 	ch.keep = isKept(annotations)
 	if text, ok := annotations[convergence.WaveAnnotation]; ok {
-		if ch.wave, err = strconv.Atoi(text); err != nil {
+		ch.wave, err = strconv.Atoi(text)
+		if err != nil {
 			return fmt.Errorf("the child %q has an invalid wave: %w", u.GetName(), err)
 		}
 		delete(annotations, convergence.WaveAnnotation)
@@ -211,7 +212,8 @@ func (ch *child) mark(o Owner, keep bool, fields accepted) applied {
 	labels[convergence.OwnerLabel] = owner
 	u.SetLabels(labels)
 	if o.Parent.reaches(ch.Namespace) && !keep && !ch.keep {
-		ours, references := o.Parent.reference(), withoutUID(u, string(o.Parent.UID))
+		ours := o.Parent.reference()
+		references := withoutUID(u, string(o.Parent.UID))
 		_ = unstructured.SetNestedSlice(u.Object, append(references, ours), "metadata", "ownerReferences")
 	}
 	a := applied{child: ch, content: u.Object, hash: hashOf(u.Object)}

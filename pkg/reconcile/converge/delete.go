@@ -45,7 +45,8 @@ func (r *run) delete(ctx context.Context, f *fact) error {
 		case isAbsent(err):
 			return nil
 		case apierrors.IsNotFound(err): // the version is not served anymore, or the kind
-			if resource, err = r.Resources.FindKindAgain(ctx, f.GroupKind); err != nil {
+			resource, err = r.Resources.FindKindAgain(ctx, f.GroupKind)
+			if err != nil {
 				return err
 			}
 			continue

@@ -56,7 +56,8 @@ func lastOwner(entries []metav1.ManagedFieldsEntry, all []fieldSet, p path, exce
 		}
 		owned, found := all[i].owned(p)
 		if found && (last == nil || last.Time.Before(entry.Time)) {
-			last, as = entry, owned
+			last = entry
+			as = owned
 		}
 	}
 	return last, as
@@ -88,7 +89,8 @@ func (r *run) restore(ctx context.Context, a applied, live *fact, why action) (*
 		if err != nil {
 			return nil, err
 		}
-		if a, drift, complete, err = r.resolve(ctx, a, u, why); err != nil {
+		a, drift, complete, err = r.resolve(ctx, a, u, why)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -114,7 +116,8 @@ func (r *run) withDrift(ctx context.Context, a applied, drift []convergence.Drif
 // resolve asks what becomes of the changes of others, and returns what must be applied then.
 // Complete is set if all changes are accepted.
 func (r *run) resolve(ctx context.Context, a applied, u *unstructured.Unstructured, why action) (resolved applied, drift []convergence.DriftedField, complete bool, err error) {
-	drift, a.version = driftOf(u, a, r.Owner, r.Manager), u.GetResourceVersion()
+	drift = driftOf(u, a, r.Owner, r.Manager)
+	a.version = u.GetResourceVersion()
 	asked := slices.DeleteFunc(slices.Clone(drift), func(f convergence.DriftedField) bool {
 		return isOwnMark(f) || why == apply && !r.decisions.isFailing(a.Key, f)
 	})

@@ -93,10 +93,13 @@ func readFact(u *unstructured.Unstructured, manager string, formers ...string) *
 		deleting:   u.GetDeletionTimestamp() != nil, keep: isKept(annotations),
 	}
 	a := readAnnotation(annotations[convergence.MarksAnnotation])
-	f.marks, d.accepted, d.binding = a.marks, a.Accepted, a.Binding
+	f.marks = a.marks
+	d.accepted = a.Accepted
+	d.binding = a.Binding
 	f.isBound = a.Binding != "" && a.Binding == bindingOf(f.owner, f.Key)
 	f.former = slices.ContainsFunc(formers, func(former string) bool { return appliedFields(u, former) != nil })
-	if d.fields = appliedFields(u, manager); d.fields != nil {
+	d.fields = appliedFields(u, manager)
+	if d.fields != nil {
 		d.others, d.unowned = otherFields(u, manager), unownedFields(u.Object, entriesOf(u))
 		sum := sha256.Sum256(d.fields)
 		copy(f.digest[:], sum[:])

@@ -289,7 +289,8 @@ func (e element) mostLike(list []any) int {
 	if len(e.keys) == 0 {
 		return slices.IndexFunc(list, func(item any) bool { return element{item: item, index: -1}.itemName() == e.itemName() })
 	}
-	best, most := -1, 0
+	best := -1
+	most := 0
 	for i, item := range list {
 		keys := map[string]any{}
 		given, _ := item.(map[string]any)
@@ -299,7 +300,8 @@ func (e element) mostLike(list []any) int {
 			}
 		}
 		if score := e.matches("k", keys); score > most {
-			best, most = i, score
+			best = i
+			most = score
 		}
 	}
 	return best

@@ -50,7 +50,8 @@ func (r *run) search(ctx context.Context, c refused, known []blocker, rest []met
 		case !isRefusedByValidation(err):
 			return nil, err
 		case isAnswered(rest, causesOf(err)):
-			found, rest = without, causesOf(err)
+			found = without
+			rest = causesOf(err)
 		}
 	}
 	return nil, withBlockers(refusal, found[len(known):])
@@ -193,7 +194,8 @@ func merged(live, wanted any, at path, all []fieldSet, keep func(at path, value 
 		now, _ := live.(map[string]any)
 		result := maps.Clone(wanted)
 		for _, e := range elements(now) {
-			to, value := append(slices.Clip(at), e), now[e.field]
+			to := append(slices.Clip(at), e)
+			value := now[e.field]
 			if below, isWanted := wanted[e.field]; isWanted {
 				result[e.field] = merged(value, below, to, allBelow(all, e), keep)
 			} else if keep(to, value) {

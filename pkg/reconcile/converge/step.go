@@ -73,7 +73,8 @@ func (r *run) step(ctx context.Context, ch *child) (*fact, error) {
 	for range maxTries {
 		var result *fact
 		var err error
-		if live, err = r.inherit(ctx, ch, live, known != nil); err != nil {
+		live, err = r.inherit(ctx, ch, live, known != nil)
+		if err != nil {
 			return nil, err
 		}
 		a := ch.mark(r.Owner, live != nil && live.keep, live.acceptedBy(r.Owner))
@@ -98,7 +99,8 @@ func (r *run) step(ctx context.Context, ch *child) (*fact, error) {
 		if err != nil || done {
 			return next, err
 		}
-		live, known = next, nil
+		live = next
+		known = nil
 	}
 	return nil, errReplaced
 }
@@ -253,17 +255,20 @@ func (r *run) readLive(ctx context.Context, ch *child, again bool) (live *fact, 
 		return nil, false, err
 	}
 	if live.former {
-		if live, err = takeOver(ctx, r, ch, live, false); live == nil || err != nil {
+		live, err = takeOver(ctx, r, ch, live, false)
+		if live == nil || err != nil {
 			return nil, false, err
 		}
 	}
 	a := ch.mark(r.Owner, live.keep, live.acceptedBy(r.Owner))
 	if live.isApplied() && r.Drift != nil {
-		if a, _, _, err = r.resolve(ctx, a, u, restore); err != nil {
+		a, _, _, err = r.resolve(ctx, a, u, restore)
+		if err != nil {
 			return nil, false, err
 		}
 	}
-	drift, again := driftOf(u, a, r.Owner, r.Manager), again || r.decisions.isLost(ch.Key)
+	drift := driftOf(u, a, r.Owner, r.Manager)
+	again = again || r.decisions.isLost(ch.Key)
 	live, err = r.apply(ctx, a, live, apply)
 	if live != nil && again && r.noteRestoration(r.state, ch.Key) {
 		r.reportFight(ch.Key, convergence.Fields(drift))

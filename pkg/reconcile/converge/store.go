@@ -52,7 +52,10 @@ func (c *Converger) begin(o Owner, options *convergence.Options, asks bool) *sta
 		}
 		c.owners[o.Parent.UID] = append(c.owners[o.Parent.UID], hashes...)
 	}
-	s.busy, s.gone, s.options, s.asks = true, nil, options, asks
+	s.busy = true
+	s.gone = nil
+	s.options = options
+	s.asks = asks
 	maps.DeleteFunc(s.fights, func(_ Key, f *fight) bool { return f.isOver(c.Delays) })
 	s.seen = map[Key]string{}
 	for key, known := range s.known {
@@ -67,7 +70,8 @@ func (c *Converger) begin(o Owner, options *convergence.Options, asks bool) *sta
 func (c *Converger) end(s *state, wanted map[Key]bool) {
 	c.mu.Lock()
 	s.busy = false
-	again, delay := false, longest(c.Delays)
+	again := false
+	delay := longest(c.Delays)
 	for key, known := range s.known {
 		changed := false
 		if uid, gone := s.gone[key]; gone && uid == known.uid {
@@ -77,18 +81,22 @@ func (c *Converger) end(s *state, wanted map[Key]bool) {
 			changed = s.compare(known, cached)
 		}
 		if changed {
-			again, delay = true, min(delay, s.fights[key].delay(c.Delays))
+			again = true
+			delay = min(delay, s.fights[key].delay(c.Delays))
 		}
 	}
 	for key := range s.strays {
 		if f := c.facts[key]; f != nil && !wanted[key] && s.isStray(f) {
-			again, delay = true, 0
+			again = true
+			delay = 0
 		}
 	}
 	for _, uid := range s.gone {
 		s.forgetDeletion(uid)
 	}
-	s.gone, s.seen, s.strays = nil, nil, nil
+	s.gone = nil
+	s.seen = nil
+	s.strays = nil
 	c.mu.Unlock()
 	if again {
 		c.trigger(s, delay)
@@ -188,7 +196,8 @@ func (c *Converger) put(f *fact) {
 func (c *Converger) remove(f *fact) {
 	delete(c.facts, f.Key)
 	rest := slices.DeleteFunc(c.byOwner[f.owner], func(other *fact) bool { return other == f })
-	if c.byOwner[f.owner] = rest; len(rest) == 0 {
+	c.byOwner[f.owner] = rest
+	if len(rest) == 0 {
 		delete(c.byOwner, f.owner)
 	}
 }
@@ -235,7 +244,8 @@ func (c *Converger) missing(isMissing func(*fact) bool) []*fact {
 func (c *Converger) view(s *state, key Key) (live, known *fact) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known, live = s.known[key], c.facts[key]
+	known = s.known[key]
+	live = c.facts[key]
 	if known != nil && (s.gone[key] == known.uid) {
 		s.lose(key, known.uid)
 		known = nil
@@ -267,7 +277,8 @@ func (c *Converger) doubt(s *state, key Key, r selector.Resource) {
 
 // settle notes that it is known what has become of the creation of a child. It is called with the mutex.
 func (s *state) settle(key Key) {
-	if delete(s.doubtful, key); len(s.doubtful) == 0 {
+	delete(s.doubtful, key)
+	if len(s.doubtful) == 0 {
 		s.doubtful = nil
 	}
 }

@@ -84,7 +84,8 @@ func renamed(u *unstructured.Unstructured, formers []string, manager string) ([]
 			continue
 		}
 		// The upgrade moves updates. The name is one that no manager can have, so it finds no others.
-		entry.Manager, entry.Operation = "applied by\n"+entry.Manager, metav1.ManagedFieldsOperationUpdate
+		entry.Manager = "applied by\n" + entry.Manager
+		entry.Operation = metav1.ManagedFieldsOperationUpdate
 		upgraded.Insert(entry.Manager)
 	}
 	if len(upgraded) == 0 {

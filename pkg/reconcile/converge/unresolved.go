@@ -42,7 +42,8 @@ func (s *state) lose(key Key, uid types.UID) {
 	delete(s.known, key)
 	defer s.close()
 	u := s.open()
-	if delete(u.fields, key); !u.deleted[uid] {
+	delete(u.fields, key)
+	if !u.deleted[uid] {
 		u.lost[key] = true
 	}
 	delete(u.deleted, uid)
@@ -132,7 +133,8 @@ func (d decisions) noteFields(key Key, drift []convergence.DriftedField, err err
 	defer d.mu.Unlock()
 	defer d.of.close()
 	u := d.of.open()
-	if delete(u.fields, key); err != nil {
+	delete(u.fields, key)
+	if err != nil {
 		u.fields[key], _ = accepted(nil).with(convergence.Accept(), drift)
 	}
 }

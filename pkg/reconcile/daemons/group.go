@@ -34,7 +34,9 @@ func (s *Supervisor) NewGroup(h Host) *Group {
 		return &Group{supervisor: s, host: h}
 	}
 	delete(s.stopping, h.Identity())
-	g.host, g.closed, g.lastChange = h, false, time.Time{}
+	g.host = h
+	g.closed = false
+	g.lastChange = time.Time{}
 	g.workers = slices.DeleteFunc(g.workers, func(w *worker) bool { return !w.isActive() })
 	return g
 }

@@ -63,7 +63,8 @@ func (w *worker) returnSlot() {
 		return
 	}
 	w.slot = noSlot
-	s, key := w.group.supervisor, w.limitKey()
+	s := w.group.supervisor
+	key := w.limitKey()
 	l := s.limits[key]
 	if before == inLine {
 		l.waiting = slices.DeleteFunc(l.waiting, func(other *worker) bool { return other == w })

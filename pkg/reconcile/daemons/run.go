@@ -145,7 +145,8 @@ func (r *run) adjust(o *execution.Outcome) bool {
 	case r.workerCtx.Err() != nil && (errors.Is(o.Err, context.Canceled) || errors.Is(o.Err, errStopped)):
 		return false
 	case r.hasStopReason():
-		o.Final, o.Delay = true, 0
+		o.Final = true
+		o.Delay = 0
 	}
 	return true
 }
@@ -154,7 +155,8 @@ func (r *run) adjust(o *execution.Outcome) bool {
 // was told to do.
 func (r *run) count(o execution.Outcome, reported bool) {
 	if o.Err != nil && !reported {
-		o.Err, o.Final = nil, true
+		o.Err = nil
+		o.Final = true
 	}
 	r.worker.group.currentHost().Measure(r.worker.handler, o)
 }

@@ -117,9 +117,11 @@ func (w *worker) abandon() warning {
 	w.setPhase(abandoned)
 	w.setStopReason(handler.StopAbandoned)
 	w.group.supervisor.decrementAwaited()
-	reason, message := ReasonAbandoned, "The %s %s has not returned in time and is abandoned. It may still act, and its memory is not freed."
+	reason := ReasonAbandoned
+	message := "The %s %s has not returned in time and is abandoned. It may still act, and its memory is not freed."
 	if w.writing {
-		reason, message = ReasonEditLost, "The result and the patch of the %s %s could not be written in time and are lost."
+		reason = ReasonEditLost
+		message = "The result and the patch of the %s %s could not be written in time and are lost."
 	}
 	return warning{handler: w.handler, reason: reason, requeue: w.isDaemon(), message: fmt.Sprintf(message, w.handler.Kind, w.handler.ID)}
 }

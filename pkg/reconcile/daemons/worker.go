@@ -69,7 +69,8 @@ func (w *worker) ensureStarted(d *handler.Declaration) {
 		w.requestStop(handler.StopMismatch)
 	}
 	if w.phase == off {
-		w.handler, w.attempts = d, execution.Attempts{}
+		w.handler = d
+		w.attempts = execution.Attempts{}
 		w.setPhase(waiting)
 		w.startTimer(latest(latest(time.Now(), w.notBefore), w.idleFrom()))
 	}
@@ -108,7 +109,9 @@ func (w *worker) onTimer() {
 func (w *worker) beginRun() *run {
 	s := w.group.supervisor
 	w.setPhase(running)
-	w.stage, w.stopRequested, w.writing = signaled, false, false
+	w.stage = signaled
+	w.stopRequested = false
+	w.writing = false
 	w.lastDue, w.due, w.seenChanges = w.due, time.Time{}, w.group.changeCount
 	s.awaited++
 	r := &run{worker: w, stopper: handler.NewStopper()}
@@ -135,7 +138,8 @@ func (w *worker) applyOutcome(o execution.Outcome) bool {
 	}
 	w.stopTimer()
 	w.cancel(nil)
-	w.stopper, w.cancel = nil, nil
+	w.stopper = nil
+	w.cancel = nil
 	if w.stopRequested {
 		w.setPhase(off)
 		return w.isDaemon() || !w.group.closed

@@ -44,7 +44,8 @@ func (t *Tracker) Update(r Resolution, in Snapshot) (selected []SelectedResource
 			selected = append(selected, t.keepSelectors(found, r, in))
 		}
 	}
-	t.selected, t.missing = selected, missing
+	t.selected = selected
+	t.missing = missing
 	return selected, len(missing) == 0 && r.isComplete()
 }
 

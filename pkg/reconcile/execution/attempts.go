@@ -42,7 +42,8 @@ func (a *Attempts) Begin(ctx context.Context, d *handler.Declaration, standard b
 	t := Attempt{limits: limitsOf(d, standard)}
 	t.Args = handler.Attempt{Retry: a.retries, Started: a.started, Now: now()}
 	if a.started.IsZero() {
-		a.started, t.Args.Started = t.Args.Now, t.Args.Now
+		a.started = t.Args.Now
+		t.Args.Started = t.Args.Now
 	}
 	ctx, t.cancel, t.limitErr = t.limits.withTimeout(ctx, t.Args)
 	return ctx, t

@@ -43,7 +43,8 @@ func (r *Runner) gate() Gate {
 // isDue reports whether a handler can be called now. A handler that waits only for the slots
 // of its sub-handlers is called when one of them has got one.
 func (r *Runner) isDue(d *handler.Declaration) bool {
-	state, blocked := r.Progress.Load(d.ID), false
+	state := r.Progress.Load(d.ID)
+	blocked := false
 	switch {
 	case state.Finished() || state.aside != nil:
 		return false
@@ -100,7 +101,9 @@ func (r *Runner) postpone(state *State) {
 func (s *State) start() (isFirst bool) {
 	isFirst = s.unstarted
 	if isFirst {
-		s.Started, s.dirty, s.unstarted = now(), true, false
+		s.Started = now()
+		s.dirty = true
+		s.unstarted = false
 	}
 	return isFirst
 }

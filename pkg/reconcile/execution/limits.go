@@ -124,7 +124,8 @@ func (l limits) failEarly(ctx context.Context, a handler.Attempt, o Outcome) Out
 // apply updates the record by the outcome of an attempt.
 func (s *State) apply(o Outcome) {
 	s.Retries++
-	s.dirty, s.active = true, true
+	s.dirty = true
+	s.active = true
 	switch {
 	case o.Succeeded():
 		s.finish(true, "")

@@ -65,7 +65,8 @@ func (p *Progress) Load(id string) *State {
 	state := &State{}
 	p.states[id] = state
 	if record := p.load(id); record != nil {
-		state.Record, state.stored = *record, record
+		state.Record = *record
+		state.stored = record
 		for _, child := range record.Subrefs {
 			p.Load(child)
 		}
@@ -82,10 +83,12 @@ func (p *Progress) Include(id string, purpose cause.Reason, keep bool) *State {
 	switch {
 	case state.Started.IsZero() || (!same && !keep):
 		state.Record = storage.Record{Started: now(), Purpose: purpose, Subrefs: state.referred}
-		state.dirty, state.unstarted = true, true
+		state.dirty = true
+		state.unstarted = true
 	case state.Purpose != purpose:
 		state.Purpose = purpose
-		state.dirty, state.carriedOver = true, true
+		state.dirty = true
+		state.carriedOver = true
 	}
 	state.active = true
 	return state
@@ -109,7 +112,8 @@ func (s *State) LeaveOut(since time.Time) {
 		since = s.Delayed
 	}
 	if left := now().Sub(since); !since.IsZero() && left > 0 && s.isStored() && s.Retries > 0 && !s.Finished() {
-		s.Started, s.dirty = s.Started.Add(left), true
+		s.Started = s.Started.Add(left)
+		s.dirty = true
 	}
 }
 
@@ -166,7 +170,8 @@ func (p *Progress) nextDelayOf(ids iter.Seq[string]) (delay time.Duration, known
 			continue
 		}
 		if remaining := state.RemainingDelay(now()); !known || remaining < delay {
-			delay, known = remaining, true
+			delay = remaining
+			known = true
 		}
 	}
 	return delay, known
@@ -221,7 +226,8 @@ func (p *Progress) IsRetrying(id string, purpose cause.Reason) bool {
 // in it. It does nothing if there is a record.
 func (p *Progress) Settle(id string, purpose cause.Reason) {
 	if state := p.Load(id); !state.isStored() {
-		state.Record, state.ahead = storage.Record{Started: now(), Purpose: purpose, Success: true}, true
+		state.Record = storage.Record{Started: now(), Purpose: purpose, Success: true}
+		state.ahead = true
 	}
 }
 
@@ -246,7 +252,9 @@ func (p *Progress) MarkStored() {
 	for _, state := range p.states {
 		if state.active && state.dirty {
 			record := state.Record
-			state.stored, state.leftover, state.dirty = &record, false, false
+			state.stored = &record
+			state.leftover = false
+			state.dirty = false
 		}
 	}
 }
@@ -278,15 +286,23 @@ func (p *Progress) Revise(id string, o Outcome) {
 
 // reopen makes a finished handler unfinished.
 func (s *State) reopen() {
-	s.Stopped, s.Success, s.Failure, s.Message = time.Time{}, false, false, ""
-	s.dirty, s.active = true, true
+	s.Stopped = time.Time{}
+	s.Success = false
+	s.Failure = false
+	s.Message = ""
+	s.dirty = true
+	s.active = true
 }
 
 // finish ends the handler for good.
 func (s *State) finish(success bool, message string) {
-	s.Stopped, s.Delayed = now(), time.Time{}
-	s.Success, s.Failure, s.Message = success, !success, message
-	s.dirty, s.active = true, true
+	s.Stopped = now()
+	s.Delayed = time.Time{}
+	s.Success = success
+	s.Failure = !success
+	s.Message = message
+	s.dirty = true
+	s.active = true
 }
 
 // now returns the current time with the precision of persisted records.

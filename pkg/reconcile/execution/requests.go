@@ -35,7 +35,9 @@ func (p *Progress) wakeAbove(id string) {
 // are called one by one, for example.
 func (s *State) wake() {
 	if !s.Finished() && !s.Delayed.IsZero() {
-		s.Delayed, s.dirty, s.active = time.Time{}, true, true
+		s.Delayed = time.Time{}
+		s.dirty = true
+		s.active = true
 	}
 }
 
@@ -47,7 +49,8 @@ func (p *Progress) Rerun(id string, purpose cause.Reason) {
 		p.Rerun(child, purpose)
 	}
 	state.Record = storage.Record{Started: now(), Purpose: purpose, Subrefs: state.Subrefs}
-	state.dirty, state.active = true, true
+	state.dirty = true
+	state.active = true
 	p.wakeAbove(id)
 }
 

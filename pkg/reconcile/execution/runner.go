@@ -221,7 +221,9 @@ func (a *Call) outcome() Outcome {
 func (a *Call) End() error {
 	a.runner.gate().Enter()
 	defer a.release()
-	r, d, outcome := a.runner, a.subs.parent, a.outcome()
+	r := a.runner
+	d := a.subs.parent
+	outcome := a.outcome()
 	var interruption *Interruption
 	switch {
 	case a.subs.interrupted != nil:
@@ -243,7 +245,8 @@ func (a *Call) End() error {
 	if a.state.Finished() {
 		r.Progress.abandon(a.state.Subrefs)
 	}
-	if outcome.HasEdit = outcome.Result != nil || !a.patch.Empty(); outcome.HasEdit {
+	outcome.HasEdit = outcome.Result != nil || !a.patch.Empty()
+	if outcome.HasEdit {
 		r.Edits = append(r.Edits, Edit{
 			ID: d.ID, Result: outcome.Result, Patch: a.patch,
 			Revise: func(err error) Outcome { return a.limits.evaluate(a.ctx, a.attempt, nil, err) },

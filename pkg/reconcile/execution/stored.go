@@ -84,7 +84,8 @@ func (p *Progress) Restore(records map[string]*storage.Record) {
 		if theirs := state.stored; theirs != nil && theirs.Purpose == record.Purpose && (theirs.Finished() || theirs.Retries >= record.Retries) {
 			continue
 		}
-		state.Record, state.dirty = *record, true
+		state.Record = *record
+		state.dirty = true
 	}
 }
 
@@ -110,7 +111,8 @@ func (p *Progress) LeaveOver(token string) {
 	if !p.Stored().has(func(r *storage.Record) bool { return r.Cycle != "" && r.Cycle != token }) {
 		return
 	}
-	p.begun, p.leftovers = token, true
+	p.begun = token
+	p.leftovers = true
 	for _, state := range p.states {
 		if state.isStored() && state.stored.Purpose.IsChange() && (state.stored.Cycle != token || token == "") {
 			state.Record, state.leftover, state.referred = storage.Record{}, true, state.stored.Subrefs

@@ -148,7 +148,8 @@ func (x *Indexer) noteLate(ctx context.Context, c *call) {
 
 // note notes the outcome of a call.
 func (x *Indexer) note(ctx context.Context, c *call) {
-	at, outcome := c.at, c.outcome
+	at := c.at
+	outcome := c.outcome
 	switch {
 	case ctx.Err() != nil: // the outcome says nothing about the object
 	case !c.matched:

@@ -247,7 +247,8 @@ func (t target) plan(ctx context.Context, initial bool) (p *plan.Plan, err error
 	}
 	err = handler.WithRecover(func() (err error) {
 		if len(t.handlers.Changing) > 0 {
-			if f.Stored, err = t.records.Read(ctx, t.body, t.handlers.IDs, t.handlers.Fields, silent()); err != nil {
+			f.Stored, err = t.records.Read(ctx, t.body, t.handlers.IDs, t.handlers.Fields, silent())
+			if err != nil {
 				return err
 			}
 		}
@@ -300,11 +301,15 @@ func (t target) undecidable(ctx context.Context) map[*handler.Declaration]error 
 
 // fill fills in what is about the object.
 func (n *Object) fill(p *plan.Plan) {
-	n.Reason, n.InScope, n.HasFinalizer, n.NeedsFinalizer = p.Reason, p.InScope, p.HasFinalizer, p.NeedsFinalizer
+	n.Reason = p.Reason
+	n.InScope = p.InScope
+	n.HasFinalizer = p.HasFinalizer
+	n.NeedsFinalizer = p.NeedsFinalizer
 	if p.Cycle == nil {
 		return
 	}
-	n.Old, n.New = p.Old, p.New
+	n.Old = p.Old
+	n.New = p.New
 	n.Diff, n.WasHandled, n.Open = p.Diff, p.Cycle.Base != nil, p.Cycle.Progress.Stored().HasOpen(p.Reason)
 	if p.Reason == cause.Delete {
 		n.HeldByFailure = p.Cycle.HeldByFailure()
@@ -321,7 +326,8 @@ func (t target) failures(p *plan.Plan) (failed, forgotten map[string]string) {
 	if !t.handlers.HasConditions {
 		return nil, nil
 	}
-	failed, forgotten = map[string]string{}, map[string]string{}
+	failed = map[string]string{}
+	forgotten = map[string]string{}
 	held := !p.Deleting && p.IsResponsible(t.handlers)
 	for id, message := range conditions.FailuresIn(t.body.Raw()) {
 		switch {
@@ -339,7 +345,8 @@ func (t target) readRecords(ctx context.Context, p *plan.Plan, n *Object) {
 	ids := plan.IDsOf(t.handlers.Triggered)
 	if p.Cycle != nil {
 		ids = append(p.Cycle.Progress.IDs(), ids...)
-		n.Undeclared, n.Remarks = t.records.Unknown(t.body, ids), map[string]string{}
+		n.Undeclared = t.records.Unknown(t.body, ids)
+		n.Remarks = map[string]string{}
 		for _, name := range n.Undeclared {
 			n.Remarks[name] = undeclared.Remark(name, t.handlers.IDs)
 		}

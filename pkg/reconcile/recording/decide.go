@@ -58,7 +58,8 @@ func (d Decider) Explain(raw map[string]any, s Facts, id string) (why string) {
 			if !one.Kind.IsChange() {
 				mismatch = handler.Mismatch{}
 			}
-			if why = fmt.Sprintf("declared at %s", one.DeclaredAt); !mismatch.Matches() {
+			why = fmt.Sprintf("declared at %s", one.DeclaredAt)
+			if !mismatch.Matches() {
 				why = fmt.Sprintf("%s does not match; %s", mismatch, why)
 			}
 			return nil

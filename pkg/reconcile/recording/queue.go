@@ -41,7 +41,8 @@ func (q *queue) next() func() {
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
 		close(q.ended)
-		q.waiting, q.ended = nil, nil
+		q.waiting = nil
+		q.ended = nil
 		return nil
 	}
 	f := q.waiting[0]

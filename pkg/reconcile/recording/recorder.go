@@ -137,7 +137,8 @@ func (r *Recorder) append(line []byte, err error) {
 	}
 	if err != nil {
 		r.options.Logger.Error(err, "The recording ends here, because it cannot be written.", "file", r.options.File)
-		_, r.file = r.file.Close(), nil
+		_ = r.file.Close()
+		r.file = nil
 	}
 }
 
@@ -162,7 +163,8 @@ func (r *Recorder) Event(of selector.Resource, handlers registry.Handlers, event
 	at := time.Since(r.began)
 	r.queue.add(func() {
 		r.describe(of)
-		raw, kind := event.Snapshot.Body().Raw(), string(event.Type)
+		raw := event.Snapshot.Body().Raw()
+		kind := string(event.Type)
 		hashed := r.hasher.Object(raw)
 		decider := r.decider(of, handlers)
 		made, err := decider.Event(raw, kind)

@@ -131,7 +131,8 @@ func (s *Set) isAhead(key object.Key, handler string) bool {
 func (s *Set) catchUp(key object.Key, handler string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if delete(s.ahead[key], handler); len(s.ahead[key]) == 0 {
+	delete(s.ahead[key], handler)
+	if len(s.ahead[key]) == 0 {
 		delete(s.ahead, key)
 	}
 }
@@ -314,7 +315,8 @@ func (c *Calls) End() {
 		c.of.noteStored(id, record != nil)
 	}
 	for id := range c.begun {
-		e, state := c.owners[id], c.Progress.Load(id)
+		e := c.owners[id]
+		state := c.Progress.Load(id)
 		switch {
 		case state.Finished():
 			delete(e.records, id)

@@ -75,14 +75,16 @@ func (f *Flag) Calls() []*handler.Declaration {
 func (f *Flag) Begin(string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.pending, f.running = false, true
+	f.pending = false
+	f.running = true
 }
 
 // End implements Trigger.
 func (f *Flag) End(_ string, again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.pending, f.running = f.pending || again, false
+	f.pending = f.pending || again
+	f.running = false
 }
 
 // Stop implements Trigger.

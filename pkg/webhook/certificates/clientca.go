@@ -18,7 +18,8 @@ func ClientCAs(file, directory string, data []byte) (*x509.CertPool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the CAs for the clients of the admission server: %w", err)
 	}
-	pool, found := x509.NewCertPool(), false
+	pool := x509.NewCertPool()
+	found := false
 	for _, content := range append(contents, data) {
 		found = pool.AppendCertsFromPEM(content) || found
 	}

@@ -77,7 +77,8 @@ func (w *writer) writeIfChanged(ctx context.Context, present configuration, abse
 	if restores {
 		w.contention.restored = true
 	} else {
-		w.unreportedWrite, w.reported = true, false
+		w.unreportedWrite = true
+		w.reported = false
 	}
 	return nil
 }
@@ -107,7 +108,8 @@ func (w *writer) logApplied(forValidating, forMutating int, config admissionregi
 	if w.reported || forValidating+forMutating == 0 && !w.unreportedWrite {
 		return
 	}
-	w.reported, w.unreportedWrite = true, false
+	w.reported = true
+	w.unreportedWrite = false
 	log := w.logger.WithValues("configuration", w.options.Name, "validating", forValidating, "mutating", forMutating)
 	if forValidating+forMutating == 0 {
 		log.Info("The cluster does not call the admission handlers anymore: the configurations have no webhooks.")

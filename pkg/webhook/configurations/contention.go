@@ -88,9 +88,11 @@ func (w *writer) mayRestore(present configuration, deleted bool) bool {
 		log.Info("Another client has deleted the admission configuration of this operator. It is created again.")
 		return true
 	}
-	by, at := "unknown", (*metav1.Time)(nil)
+	by := "unknown"
+	at := (*metav1.Time)(nil)
 	if last := managedfields.LastWriter(present.object().GetManagedFields(), w.contention.applied[present.kind()].managers, object.Path{"webhooks"}); last != nil {
-		by, at = last.Manager, last.Time
+		by = last.Manager
+		at = last.Time
 	}
 	log.Info("Another client has changed the webhooks of this operator. They are restored. "+
 		"If the client is another operator, set another name in Settings.Admission.Managed of one of the two.", "by", by, "at", at)

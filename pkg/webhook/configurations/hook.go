@@ -48,7 +48,8 @@ func groupHooks(hooks []Hook) []*group {
 	for _, hook := range hooks {
 		i := slices.IndexFunc(groups, func(g *group) bool { return g.accepts(hook) })
 		if i < 0 {
-			i, groups = len(groups), append(groups, &group{Hook: hook})
+			i = len(groups)
+			groups = append(groups, &group{Hook: hook})
 		}
 		groups[i].add(hook.rule())
 	}
@@ -72,7 +73,8 @@ func (g *group) add(rule admissionregistrationv1.RuleWithOperations) {
 }
 
 func (h Hook) rule() admissionregistrationv1.RuleWithOperations {
-	name, scope := h.Resource.Plural, admissionregistrationv1.AllScopes
+	name := h.Resource.Plural
+	scope := admissionregistrationv1.AllScopes
 	if h.Subresource != "" {
 		name += "/" + h.Subresource
 	}

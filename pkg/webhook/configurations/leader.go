@@ -16,12 +16,14 @@ func (m *Manager) RunLeader(ctx context.Context) {
 	m.writer.resetContention()
 	m.setLeading(true)
 	defer m.setLeading(false)
-	delay, reported := minRetryDelay, ""
+	delay := minRetryDelay
+	reported := ""
 	for ctx.Err() == nil {
 		err := m.reconcile(ctx)
 		switch {
 		case err == nil:
-			delay, reported = minRetryDelay, ""
+			delay = minRetryDelay
+			reported = ""
 			m.waitForChange(ctx, m.writer.checkInterval(), m.wake)
 		case ctx.Err() != nil:
 		default:

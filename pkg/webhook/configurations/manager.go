@@ -46,7 +46,9 @@ func NewManager(c client.Client, options Options, logger logr.Logger) *Manager {
 // Endpoint completes the endpoint for an admission server: Publish publishes to this
 // manager, and requests reach the handler at the ids of the admission handlers.
 func (m *Manager) Endpoint(handler http.Handler, cluster settings.AdmissionEndpoint) settings.AdmissionEndpoint {
-	cluster.Handler, cluster.Publish, cluster.IsLeader = m.Route(handler), m.Publish, m.isLeading
+	cluster.Handler = m.Route(handler)
+	cluster.Publish = m.Publish
+	cluster.IsLeader = m.isLeading
 	return cluster
 }
 

@@ -22,7 +22,8 @@ func webhookName(id, suffix string) string {
 	text = regexp.MustCompile(`[^a-z0-9.-]`).ReplaceAllStringFunc(text, func(char string) string { return hex.EncodeToString([]byte(char)) })
 	var parts []string
 	for part := range strings.SplitSeq(text, ".") {
-		if part = strings.Trim(part, "-"); part != "" {
+		part = strings.Trim(part, "-")
+		if part != "" {
 			parts = append(parts, part)
 		}
 	}

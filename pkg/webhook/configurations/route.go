@@ -8,7 +8,8 @@ func (m *Manager) Route(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if id, found := m.idAt(r.URL.Path); found {
 			r = r.Clone(r.Context())
-			r.URL.Path, r.URL.RawPath = "/"+id, ""
+			r.URL.Path = "/" + id
+			r.URL.RawPath = ""
 		}
 		handler.ServeHTTP(w, r)
 	})

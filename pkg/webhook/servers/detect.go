@@ -43,9 +43,13 @@ func detectHost(ctx context.Context, endpoint settings.AdmissionEndpoint) (strin
 
 // clusterHost recognizes clusters by the names in their certificates and versions.
 func clusterHost(served *x509.Certificate, gitVersion string) string {
-	subject, organization, issuer := "", []string{}, ""
+	subject := ""
+	organization := []string{}
+	issuer := ""
 	if served != nil {
-		subject, organization, issuer = served.Subject.CommonName, served.Subject.Organization, served.Issuer.CommonName
+		subject = served.Subject.CommonName
+		organization = served.Subject.Organization
+		issuer = served.Issuer.CommonName
 	}
 	switch {
 	case subject == "k3s", slices.Contains(organization, "k3s"), strings.HasPrefix(issuer, "k3s-"), strings.Contains(gitVersion, "+k3s"):

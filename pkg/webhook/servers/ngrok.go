@@ -45,7 +45,9 @@ func (n Ngrok) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) e
 		return err
 	}
 	local := n.Server
-	local.Insecure, local.Host, local.Service = true, "", nil
+	local.Insecure = true
+	local.Host = ""
+	local.Service = nil
 	forward := func(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
 		return n.forward(ctx, binary, local.withDefaults(), endpoint)
 	}

@@ -74,7 +74,8 @@ func (s Server) tlsConfig(source certificates.Source) (func(*tls.Config), error)
 		config.MinVersion = tls.VersionTLS12
 		config.NextProtos = []string{"http/1.1"}
 		config.GetCertificate = source.GetCertificate
-		config.ClientCAs, config.ClientAuth = clients, s.ClientAuth
+		config.ClientCAs = clients
+		config.ClientAuth = s.ClientAuth
 		if clients != nil && s.ClientAuth == tls.NoClientCert {
 			config.ClientAuth = tls.VerifyClientCertIfGiven
 		}

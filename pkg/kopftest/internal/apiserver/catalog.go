@@ -69,7 +69,8 @@ func (c *catalog) commitDefinition(key types.NamespacedName, stored, updated *un
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		if served, err = resource.Custom(definition); err != nil {
+		served, err = resource.Custom(definition)
+		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
 		if updated.GetDeletionTimestamp() != nil {

@@ -17,7 +17,8 @@ import (
 
 // shareOwners lets an object share the field owners of the stored one, if they are the same.
 func shareOwners(updated, stored *unstructured.Unstructured) {
-	given, known := resource.OwnersOf(updated), resource.OwnersOf(stored)
+	given := resource.OwnersOf(updated)
+	known := resource.OwnersOf(stored)
 	metadata, _ := updated.Object["metadata"].(map[string]any)
 	if len(known) > 0 && reflect.DeepEqual(given, known) {
 		metadata["managedFields"] = known
@@ -31,7 +32,8 @@ func setOwnersAside(updated, stored *unstructured.Unstructured) (restore func())
 	if stored == nil || metadata == nil {
 		return func() {}
 	}
-	given, known := resource.OwnersOf(updated), resource.OwnersOf(stored)
+	given := resource.OwnersOf(updated)
+	known := resource.OwnersOf(stored)
 	if len(given) == 0 || len(given) != len(known) || &given[0] != &known[0] {
 		return func() {}
 	}

@@ -77,7 +77,8 @@ func (s *Server) serveObjects(w http.ResponseWriter, r *http.Request, version sc
 	if about := findReview(version.WithResource(plural)); about != nil && r.Method == http.MethodPost {
 		return s.answer(w, made, about)
 	}
-	if made.of = s.catalog.find(version.WithResource(plural)); made.of == nil {
+	made.of = s.catalog.find(version.WithResource(plural))
+	if made.of == nil {
 		return errNoRoute
 	}
 	if made.subresource != "" && !slices.Contains(made.of.Subresources, made.subresource) {
@@ -96,13 +97,15 @@ func (s *Server) serveObjects(w http.ResponseWriter, r *http.Request, version sc
 // false if the path is too long.
 func (r *request) locate(version schema.GroupVersion, rest []string) (plural string, ok bool) {
 	if scoped := len(rest) > 2 && rest[0] == "namespaces"; scoped && (version.Group != "" || !slices.Contains([]string{resource.Status, "finalize"}, rest[2])) {
-		r.key.Namespace, rest = rest[1], rest[2:]
+		r.key.Namespace = rest[1]
+		rest = rest[2:]
 	}
 	if len(rest) > 3 {
 		return "", false
 	}
 	rest = append(rest, "", "")
-	r.key.Name, r.subresource = rest[1], rest[2]
+	r.key.Name = rest[1]
+	r.subresource = rest[2]
 	return rest[0], true
 }
 

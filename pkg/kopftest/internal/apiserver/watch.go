@@ -72,7 +72,8 @@ func (s *Server) watch(w http.ResponseWriter, r *request) error {
 
 // sendsInitial reports whether a watch begins with all objects.
 func (r *request) sendsInitial(version uint64) (bool, error) {
-	initial, match := r.query.Get("sendInitialEvents"), r.query.Get("resourceVersionMatch")
+	initial := r.query.Get("sendInitialEvents")
+	match := r.query.Get("resourceVersionMatch")
 	var fault *field.Error
 	switch {
 	case initial != "" && match != string(metav1.ResourceVersionMatchNotOlderThan):
@@ -179,12 +180,14 @@ func (o *watcher) sendAll(events []store.Event) bool {
 	for _, event := range events {
 		wasSelected := event.Before != nil && o.selected.matches(event.Before)
 		isSelected := event.Type != apiwatch.Deleted && o.selected.matches(event.Object)
-		object, kind := event.Object, apiwatch.Modified
+		object := event.Object
+		kind := apiwatch.Modified
 		switch {
 		case isSelected && !wasSelected:
 			kind = apiwatch.Added
 		case wasSelected && !isSelected:
-			kind, object = apiwatch.Deleted, store.WithVersion(event.Before, event.Version)
+			kind = apiwatch.Deleted
+			object = store.WithVersion(event.Before, event.Version)
 		case !isSelected:
 			o.cursor = event.Version
 			continue

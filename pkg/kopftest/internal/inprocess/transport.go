@@ -118,7 +118,8 @@ func (w *writer) end(err error) {
 	w.WriteHeader(http.StatusOK)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended = true; w.stream != nil {
+	w.ended = true
+	if w.stream != nil {
 		_ = w.stream.CloseWithError(err) // always nil
 		return
 	}
@@ -165,7 +166,8 @@ type streamBody struct {
 }
 
 func newStreamBody(ctx context.Context, w *writer) streamBody {
-	reader, stream := w.reader, w.stream
+	reader := w.reader
+	stream := w.stream
 	forget := context.AfterFunc(ctx, func() {
 		_ = stream.CloseWithError(context.Cause(ctx)) // always nil
 		w.cancel()

@@ -67,7 +67,8 @@ type recorded struct {
 
 // Run reads and repeats a recording.
 func (r *Replay) Run(from io.Reader) error {
-	r.Unsure, r.resources = map[string]string{}, map[string]recording.Decider{}
+	r.Unsure = map[string]string{}
+	r.resources = map[string]recording.Decider{}
 	if err := r.read(from); err != nil {
 		return err
 	}
@@ -132,10 +133,16 @@ func (r *Replay) add(e recording.Entry) error {
 		r.Outcomes++
 		return nil
 	case e.Pass != nil:
-		one.resource, one.raw, one.made, one.unsure = e.Pass.Resource, e.Pass.Object, e.Pass.Decision, e.Pass.Unsure
+		one.resource = e.Pass.Resource
+		one.raw = e.Pass.Object
+		one.made = e.Pass.Decision
+		one.unsure = e.Pass.Unsure
 		one.pass.Facts.Old = integers(one.pass.Facts.Old)
 	case e.Event != nil:
-		one.resource, one.raw, one.made, one.unsure = e.Event.Resource, e.Event.Object, e.Event.Decision, e.Event.Unsure
+		one.resource = e.Event.Resource
+		one.raw = e.Event.Object
+		one.made = e.Event.Decision
+		one.unsure = e.Event.Unsure
 	default:
 		return nil
 	}

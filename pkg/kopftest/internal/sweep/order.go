@@ -9,7 +9,8 @@ import "sync"
 func Each(count, workers int, run func(number int, finish func()), next func(number int) bool) {
 	var all sync.WaitGroup
 	defer all.Wait()
-	free, stopped := make(chan struct{}, workers), make(chan struct{})
+	free := make(chan struct{}, workers)
+	stopped := make(chan struct{})
 	stop := sync.OnceFunc(func() { close(stopped) })
 	before := make(chan struct{})
 	close(before)
@@ -20,7 +21,8 @@ func Each(count, workers int, run func(number int, finish func()), next func(num
 			return
 		default:
 		}
-		previous, done := before, make(chan struct{})
+		previous := before
+		done := make(chan struct{})
 		before = done
 		all.Go(func() {
 			defer close(done)

@@ -14,7 +14,8 @@ func Limit(word string) int { return min(max(1, len(word)/3), 3) }
 // Distance returns how many bytes must be inserted, removed, or replaced to turn one word
 // into the other. It ignores the case.
 func Distance(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
+	a = strings.ToLower(a)
+	b = strings.ToLower(b)
 	row := make([]int, len(b)+1) // the distances of the beginnings of b to a beginning of a
 	for j := range row {
 		row[j] = j
@@ -27,7 +28,8 @@ func Distance(a, b string) int {
 			if a[i] != b[j] {
 				replaced++
 			}
-			diagonal, row[j+1] = row[j+1], min(replaced, row[j]+1, row[j+1]+1)
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
 		}
 	}
 	return row[len(b)]

@@ -183,7 +183,8 @@ func (l *line) pop() (next chan struct{}) {
 		from = &l.beginning
 		l.finished = 0
 	}
-	next, *from = (*from)[0], (*from)[1:]
+	next = (*from)[0]
+	*from = (*from)[1:]
 	return next
 }
 

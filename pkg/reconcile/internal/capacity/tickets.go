@@ -141,17 +141,20 @@ func (s *Slots) discard(t *ticket) {
 		s.waiting--
 	}
 	key := t.call.Key
-	if s.tickets[key] = without(s.tickets[key], t); len(s.tickets[key]) == 0 {
+	s.tickets[key] = without(s.tickets[key], t)
+	if len(s.tickets[key]) == 0 {
 		delete(s.tickets, key)
 	}
-	if t.line.tickets = without(t.line.tickets, t); len(t.line.tickets) == 0 {
+	t.line.tickets = without(t.line.tickets, t)
+	if len(t.line.tickets) == 0 {
 		s.removeLine(key.Resource, t.line)
 	}
 }
 
 func (s *Slots) removeLine(resource string, l *callLine) {
 	i := slices.IndexFunc(s.lines, func(r *resourceLine) bool { return r.resource == resource })
-	if s.lines[i].lines = without(s.lines[i].lines, l); len(s.lines[i].lines) == 0 {
+	s.lines[i].lines = without(s.lines[i].lines, l)
+	if len(s.lines[i].lines) == 0 {
 		s.lines = slices.Delete(s.lines, i, i+1)
 	}
 }
@@ -200,7 +203,8 @@ func (s *Slots) settle(t *ticket, due bool) (freed bool) {
 	if freed {
 		s.use(t.call, -1)
 	}
-	switch t.asked = false; {
+	t.asked = false
+	switch {
 	case !due:
 		s.discard(t)
 	case unused:

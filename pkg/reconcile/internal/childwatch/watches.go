@@ -60,7 +60,8 @@ func New(config Config) *Watches { return &Watches{Config: config, streams: map[
 // function waits for their end. Handlers can ask for others until the end of their grace period, which do
 // not begin.
 func (w *Watches) Start(ctx context.Context, cluster dynamic.Interface) (wait func()) {
-	w.lifetime, w.cluster = ctx, cluster
+	w.lifetime = ctx
+	w.cluster = cluster
 	return func() {
 		w.mu.Lock()
 		w.ended = true

@@ -149,9 +149,11 @@ func (s Situation) amendment(body map[string]any, now time.Time, why metav1.Cond
 	}
 	why.ObservedGeneration = s.Generation
 	ready := why
-	ready.Type, ready.Status = condition.Ready, metav1.ConditionTrue
+	ready.Type = condition.Ready
+	ready.Status = metav1.ConditionTrue
 	if why.Type != "" {
-		ready.Status, why.Status = metav1.ConditionFalse, metav1.ConditionTrue
+		ready.Status = metav1.ConditionFalse
+		why.Status = metav1.ConditionTrue
 		list = list.With(ready, now).With(why, now)
 	} else {
 		list = list.With(ready, now)

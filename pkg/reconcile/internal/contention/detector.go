@@ -93,7 +93,8 @@ func (d *Detector[K]) RecordWrite(key K, merge map[string]any, accepted func(obj
 // countOverwrite counts an overwrite, and returns the next delay.
 func (e *entry) countOverwrite(delays []time.Duration) time.Duration {
 	if e.isOver() {
-		e.overwrites, e.delay = 0, 0
+		e.overwrites = 0
+		e.delay = 0
 	}
 	e.overwrites++
 	e.lastOverwrite = time.Now()

@@ -92,7 +92,8 @@ func (h fieldHashes) updated(merge map[string]any, accepted func(object.Path, an
 		h = fieldHashes{}
 	}
 	field{value: merge}.walk(func(f field) {
-		if delete(h, f.id); !f.isMapping() && accepted(f.path, f.value) {
+		delete(h, f.id)
+		if !f.isMapping() && accepted(f.path, f.value) {
 			h[f.id] = hashValue(f.value, f.value != nil)
 		}
 	})

@@ -44,13 +44,15 @@ func (s *Set) ReplaceSince(key object.Key, of Finding, problems map[string]strin
 	if len(problems) == 0 && s.objects[key] == nil {
 		return nil // nearly always
 	}
-	former, now := s.objects[key][of], make(map[string]problem, len(problems))
+	former := s.objects[key][of]
+	now := make(map[string]problem, len(problems))
 	for _, id := range slices.Sorted(maps.Keys(problems)) {
 		before, known := former[id]
 		if !known || before.text != problems[id] {
 			fresh = append(fresh, id)
 		}
-		if now[id] = (problem{problems[id], since}); known {
+		now[id] = (problem{problems[id], since})
+		if known {
 			now[id] = problem{problems[id], before.since}
 		}
 	}

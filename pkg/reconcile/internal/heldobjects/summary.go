@@ -63,7 +63,8 @@ func (s *Summary) Add(group Group, key object.Key, handlerID string) {
 		known = &collected{map[object.Key]struct{}{}, map[string]struct{}{}}
 		s.groups[group] = known
 	}
-	known.objects[key], known.handlers[handlerID] = struct{}{}, struct{}{}
+	known.objects[key] = struct{}{}
+	known.handlers[handlerID] = struct{}{}
 	if s.timer == nil {
 		s.timer = time.AfterFunc(quietPeriod, s.flush)
 		return

@@ -176,7 +176,8 @@ func (s *Served) run(ctx context.Context, one *scan) {
 	pause := time.Until(s.began.Add(askInterval))
 	s.mu.Unlock()
 	var present discovery.Snapshot
-	if sleep.For(ctx, pause); ctx.Err() == nil {
+	sleep.For(ctx, pause)
+	if ctx.Err() == nil {
 		one.began = time.Now()
 		present, one.err = s.Source.Resources(ctx)
 		present.Asked = one.began

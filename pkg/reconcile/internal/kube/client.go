@@ -45,7 +45,8 @@ func New(config *rest.Config, httpClient *http.Client, resource selector.Resourc
 		config.APIPath = "/api"
 	}
 	config.NegotiatedSerializer = codec{}
-	config.AcceptContentTypes, config.ContentType = "", "application/json"
+	config.AcceptContentTypes = ""
+	config.ContentType = "application/json"
 	client, err := rest.RESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("the API of %s cannot be used: %w", resource, err)

@@ -35,7 +35,8 @@ func (watchDecoder) Decode(frame []byte, _ *schema.GroupVersionKind, into runtim
 	if !ok {
 		return nil, nil, errors.New("an event of the watch is truncated, or is not an event")
 	}
-	event.Type, event.Object.Raw = kind, object
+	event.Type = kind
+	event.Object.Raw = object
 	return event, &schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}, nil
 }
 
@@ -84,7 +85,8 @@ func (f *frameReader) Read(into []byte) (int, error) {
 		}
 	}
 	n := copy(into, f.rest)
-	if f.rest = f.rest[n:]; len(f.rest) > 0 {
+	f.rest = f.rest[n:]
+	if len(f.rest) > 0 {
 		return n, io.ErrShortBuffer
 	}
 	return n, nil

@@ -87,7 +87,10 @@ func Sort(all registry.Handlers) *Handlers {
 // records still have a handler.
 func (h *Handlers) Only(kept func(*handler.Declaration) bool) *Handlers {
 	rest := Sort(h.Declared.Where(kept))
-	rest.Declared, rest.IDs, rest.Fields, rest.HasConditions = h.Declared, h.IDs, h.Fields, h.HasConditions
+	rest.Declared = h.Declared
+	rest.IDs = h.IDs
+	rest.Fields = h.Fields
+	rest.HasConditions = h.HasConditions
 	return rest
 }
 

@@ -93,7 +93,8 @@ func (p *Plan) readRequests(f Facts) (reruns []string) {
 	p.Requests = f.Requests.Read(p.CallContext.Body)
 	reruns = p.Requests.Reruns(p.Cycle.Progress)
 	if p.Reason == cause.NoOp && slices.ContainsFunc(reruns, func(id string) bool { return p.rerunnable(f, id) != nil }) {
-		p.Reason, p.Cycle.Reason = cause.Resume, cause.Resume
+		p.Reason = cause.Resume
+		p.Cycle.Reason = cause.Resume
 	}
 	return reruns
 }
@@ -106,7 +107,8 @@ func (p *Plan) outdated(f Facts) []string {
 	}
 	ids := f.Revisions.Due(f.Handlers.Revised, p.Subject(f.Key))
 	if len(ids) > 0 {
-		p.Reason, p.Cycle.Reason = cause.Update, cause.Update
+		p.Reason = cause.Update
+		p.Cycle.Reason = cause.Update
 	}
 	return ids
 }

@@ -40,7 +40,8 @@ var _ priorityqueue.PriorityQueue[object.Key] = (*Queue)(nil)
 func New(name string, limiter workqueue.TypedRateLimiter[object.Key], logger logr.Logger) *Queue {
 	return &Queue{
 		PriorityQueue: priorityqueue.New(name, func(o *priorityqueue.Opts[object.Key]) {
-			o.Log, o.RateLimiter = logger, limiter
+			o.Log = logger
+			o.RateLimiter = limiter
 		}),
 		limiter: limiter, since: map[object.Key]time.Time{}, busy: map[object.Key]*handling{},
 	}
@@ -101,7 +102,8 @@ func (q *Queue) noteAdded(options priorityqueue.AddOpts, keys []object.Key) (idl
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	from := time.Now().Add(options.After)
-	isInitial, isDelayed := options.Priority != nil && *options.Priority < 0, options.After > 0 || options.RateLimited
+	isInitial := options.Priority != nil && *options.Priority < 0
+	isDelayed := options.After > 0 || options.RateLimited
 	for _, key := range keys {
 		if h := q.busy[key]; h != nil {
 			h.keep(q.additionOf(options, key))

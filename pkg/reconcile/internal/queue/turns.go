@@ -46,12 +46,14 @@ const (
 // priorityOf returns the priority of an object in the queue of controller-runtime, which has
 // no turns. The lock is held.
 func (q *Queue) priorityOf(key object.Key, isInitial, isDelayed, waits bool) int {
-	t, lowest := &q.live, 0
+	t := &q.live
+	lowest := 0
 	switch {
 	case isDelayed && !waits:
 		return delayedPriority
 	case isInitial && !isDelayed:
-		t, lowest = &q.listed, initialPriority
+		t = &q.listed
+		lowest = initialPriority
 	}
 	if waits {
 		return lowest - t.again(key.Resource)

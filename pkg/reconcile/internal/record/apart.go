@@ -84,7 +84,8 @@ func (k Keeper) areApart(ctx context.Context, body *object.Body) (bool, error) {
 	if cycles == nil {
 		return false, nil
 	}
-	cycle, record := storage.Patch{}, storage.Patch{}
+	cycle := storage.Patch{}
+	record := storage.Patch{}
 	if err := k.Storages.Progress.Store(ctx, body, record, "any", &storage.Record{}); err != nil {
 		return false, err
 	}

@@ -28,7 +28,8 @@ func Continues(ctx context.Context, k Keeper, c *Cycle, body *object.Body, r rep
 
 // hasTokenOf reports whether the open cycle on the object has the token of this one, if it has one.
 func hasTokenOf(ctx context.Context, k Keeper, c *Cycle, body *object.Body, r report.Reporter) (bool, error) {
-	cycles, stored := k.cycles(), c.Progress.Stored()
+	cycles := k.cycles()
+	stored := c.Progress.Stored()
 	if cycles == nil || !stored.HasTokens() {
 		return true, nil
 	}

@@ -44,10 +44,12 @@ type Stored struct {
 
 // Read reads what is stored about the handlers of changes with the ids. The extra fields belong to the essence.
 func (k Keeper) Read(ctx context.Context, body *object.Body, ids []string, extra []object.Path, r report.Reporter) (s Stored, err error) {
-	if s.Base, s.Old, err = k.Base(ctx, body, r); err != nil {
+	s.Base, s.Old, err = k.Base(ctx, body, r)
+	if err != nil {
 		return Stored{}, err
 	}
-	if s.Progress, err = k.Progress(ctx, body, ids, r); err != nil {
+	s.Progress, err = k.Progress(ctx, body, ids, r)
+	if err != nil {
 		return Stored{}, err
 	}
 	s.New = k.Essence(body, extra)

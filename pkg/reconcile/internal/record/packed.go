@@ -21,7 +21,8 @@ type Packed struct {
 // fields.
 func (k Keeper) Pack(c *Cycle, body *object.Body, extra []object.Path) *Packed {
 	p := &Packed{keeper: k, body: body, extra: extra}
-	if p.base = pack(c.Base); p.base == nil {
+	p.base = pack(c.Base)
+	if p.base == nil {
 		p.unpacked = c.Base
 	}
 	return p
@@ -44,11 +45,16 @@ func pack(essence object.Essence) *object.Snapshot {
 }
 
 // Release removes the essences from the cycle.
-func (c *Cycle) Release() { c.Base, c.Old, c.New = nil, nil, nil }
+func (c *Cycle) Release() {
+	c.Base = nil
+	c.Old = nil
+	c.New = nil
+}
 
 // Restore adds the essences to the cycle again.
 func (p *Packed) Restore(c *Cycle) {
-	if c.Base = p.unpacked; p.base != nil {
+	c.Base = p.unpacked
+	if p.base != nil {
 		c.Base = p.base.Body().Raw()
 	}
 	c.Old, c.New = p.keeper.clear(c.Base), p.keeper.Essence(p.body, p.extra)

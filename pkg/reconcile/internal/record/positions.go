@@ -221,10 +221,14 @@ func (c *Cycle) carryOver(e *ending, id, parent string, index int) {
 		}
 		return e.records[id]
 	}
-	if setPosition(e.next, id, index); index == first {
-		r, state := recordOf(id), c.Progress.Load(id)
-		r.Stopped, r.Success = now, !state.Failure
-		r.Failure, r.Message = state.Failure, state.Message
+	setPosition(e.next, id, index)
+	if index == first {
+		r := recordOf(id)
+		state := c.Progress.Load(id)
+		r.Stopped = now
+		r.Success = !state.Failure
+		r.Failure = state.Failure
+		r.Message = state.Message
 	}
 	if id != parent { // its record is found through its parent's
 		r := recordOf(parent)

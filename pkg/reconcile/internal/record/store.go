@@ -80,7 +80,8 @@ func (k Keeper) Store(ctx context.Context, c *Cycle, body *object.Body, into sto
 	if err != nil {
 		return err
 	}
-	dirty, overtaken := c.Progress.Dirty(), []string(nil)
+	dirty := c.Progress.Dirty()
+	overtaken := []string(nil)
 	for _, id := range dirty {
 		theirs, err := isOvertaken(id)
 		if err != nil {

@@ -26,7 +26,8 @@ func (h Handlers) whyNot(verb request.Verb, id string, progress *execution.Progr
 	case len(declared) > 0:
 		return nothingWaits(id, verb, reason)
 	}
-	suggestions, parent := h.suggestions(id, progress), h.parentOf(id)
+	suggestions := h.suggestions(id, progress)
+	parent := h.parentOf(id)
 	switch {
 	case parent == "" || len(suggestions) > 0:
 		return because("%s", unknown(id, suggestions))

@@ -159,7 +159,8 @@ func (r *Requests) Record() (annotation, value string) {
 	if r == nil || len(r.fresh) == 0 && len(r.Notes) == 0 {
 		return "", ""
 	}
-	if delete(r.handled, earlier); len(r.running) > 0 {
+	delete(r.handled, earlier)
+	if len(r.running) > 0 {
 		r.handled[earlier] = strings.Join(append([]string{"-"}, r.running...), " ")
 	}
 	return r.path, request.FormatHandled(r.handled)
@@ -180,7 +181,8 @@ func (r *Requests) Reruns(progress *execution.Progress) []string {
 	r.running = nil
 	for _, id := range r.rerun {
 		if isResuming(progress, id) && !slices.Contains(ids, id) {
-			ids, r.running = append(ids, id), append(r.running, id)
+			ids = append(ids, id)
+			r.running = append(r.running, id)
 		}
 	}
 	return ids
@@ -218,7 +220,8 @@ func (r *Requests) Apply(progress *execution.Progress, handlers Handlers, reason
 			if problem != nil {
 				r.note(fresh, id, fmt.Sprintf("The request to %s the handler %s", fresh.Verb, id), refused, ": "+problem.String())
 				note := &r.Notes[len(r.Notes)-1]
-				note.Problem, note.Instead = sentence(problem.why), problem.instead
+				note.Problem = sentence(problem.why)
+				note.Instead = problem.instead
 				continue
 			}
 			r.skipped = r.skipped || fresh.Verb == request.Skip

@@ -41,7 +41,8 @@ func (m Marks) String() string {
 // Of returns the revision of a handler, and whether it failed. It reports false if the handler
 // never ended under any revision.
 func (m Marks) Of(id string) (revision string, failed, known bool) {
-	if revision, failed = m.Failed[id]; failed {
+	revision, failed = m.Failed[id]
+	if failed {
 		return revision, true, true
 	}
 	revision, known = m.Done[id]

@@ -163,11 +163,13 @@ type Census struct {
 func (v *Reviser) Start(resource string, revised registry.Handlers, subjects []Subject) []Census {
 	var all []Census
 	for _, d := range revised {
-		census, states := Census{Handler: handlerOf(d, object.Key{Resource: resource})}, map[object.Key]State{}
+		census := Census{Handler: handlerOf(d, object.Key{Resource: resource})}
+		states := map[object.Key]State{}
 		for _, s := range subjects {
 			marks := Read(s.body(), v.Annotation)
 			state := v.stateOf(d, s, marks)
-			if states[s.Key] = state; state != Waiting && state != Running {
+			states[s.Key] = state
+			if state != Waiting && state != Running {
 				continue
 			}
 			if _, _, known := marks.Of(d.ID); known {
@@ -176,7 +178,8 @@ func (v *Reviser) Start(resource string, revised registry.Handlers, subjects []S
 				census.Never++
 			}
 		}
-		if all = append(all, census); len(d.Rollout) > 0 {
+		all = append(all, census)
+		if len(d.Rollout) > 0 {
 			v.Begin(census.Handler, states)
 		}
 	}

@@ -153,7 +153,8 @@ func (r *Rollouts) Numbers() []Report {
 func (p *progress) set(key object.Key, state State) {
 	p.counts[p.states[key]]--
 	p.counts[state]++
-	if p.states[key] = state; state == Excluded {
+	p.states[key] = state
+	if state == Excluded {
 		delete(p.states, key)
 	}
 }

@@ -47,7 +47,8 @@ func (t *Tally) Of(namespace, name string) Standing {
 	s := Standing{Numbers: t.progress.numbers()}
 	for i, key := range t.progress.waiting(s.Waiting) {
 		if key.Namespace == namespace && key.Name == name {
-			s.Waits, s.Ahead = true, i
+			s.Waits = true
+			s.Ahead = i
 		}
 	}
 	if s.Failed > 0 {

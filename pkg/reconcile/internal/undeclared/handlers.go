@@ -62,7 +62,9 @@ func (h *Handlers) add(one handler, remark string) {
 		return
 	}
 	if h.objects == nil {
-		h.objects, h.reported, h.renamed = map[handler]int{}, map[handler]bool{}, map[handler]string{}
+		h.objects = map[handler]int{}
+		h.reported = map[handler]bool{}
+		h.renamed = map[handler]string{}
 	}
 	h.objects[one]++
 	h.renamed[one] = remark

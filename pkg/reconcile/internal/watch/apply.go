@@ -44,7 +44,8 @@ func (w *Watcher) watchResource(ctx context.Context, found discovery.SelectedRes
 	}
 	if r == nil {
 		var err error
-		if r, err = w.Consumer.SetUp(ctx, found); err != nil {
+		r, err = w.Consumer.SetUp(ctx, found)
+		if err != nil {
 			return err
 		}
 		r.rediscover = w.rediscover

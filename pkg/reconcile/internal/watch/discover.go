@@ -40,7 +40,8 @@ func (w *Watcher) begin(ctx context.Context) error {
 	if err := w.reach(ctx); err != nil {
 		return fmt.Errorf("the resources of the cluster cannot be listed: %w", err)
 	}
-	if w.watchForChanges(ctx); w.definitions != nil {
+	w.watchForChanges(ctx)
+	if w.definitions != nil {
 		if err := w.discover(ctx); err != nil { // finds changes from before the watches
 			w.complete = false
 		}

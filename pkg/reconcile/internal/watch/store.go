@@ -79,7 +79,8 @@ func (s *store) Bookmark(version string) error {
 
 // Replace is called with a consistent list of all objects.
 func (s *store) Replace(items []any, version string) error {
-	before, after := s.objects, make(map[types.NamespacedName]*object.Snapshot, len(items))
+	before := s.objects
+	after := make(map[types.NamespacedName]*object.Snapshot, len(items))
 	another := s.history.Restart(version)
 	for _, item := range items {
 		if now := snapshotOf(item); now != nil {

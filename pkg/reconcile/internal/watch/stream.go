@@ -57,7 +57,8 @@ func (w *Watcher) newStream(ctx context.Context, r *Resource, namespace string) 
 	s.attempts = Attempts{Log: w.Logger.WithValues("resource", r.Name, "namespace", namespace), Metrics: w.Metrics, Resource: r.Name, Messages: &ofObjects}
 	source := r.API.Source(namespace, w.Settings.Watching, func(err error) { w.note(s, err) })
 	source.Interrupted = s.attempts.Interrupted
-	s.rewound, s.interrupt = s.attempts.Rewound, source.Interrupt
+	s.rewound = s.attempts.Rewound
+	s.interrupt = source.Interrupt
 	s.run = func() {
 		defer close(s.ended)
 		relist.Run(ctx, w.Settings.Watching, source, &object.Snapshot{}, s.store, func(error) bool { return false })
@@ -94,7 +95,8 @@ func (w *Watcher) note(s *Stream, err error) {
 	if apierrors.IsForbidden(err) && !s.isListed() {
 		s.refuse.Do(func() { close(s.refused) })
 	}
-	if s.attempts.Note(err); mayBeRemoved(err) {
+	s.attempts.Note(err)
+	if mayBeRemoved(err) {
 		w.rediscover.send()
 	}
 }

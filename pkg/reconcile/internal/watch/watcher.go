@@ -113,7 +113,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if err := w.begin(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
-	streams, resources := w.streams(), slices.Sorted(maps.Keys(w.active))
+	streams := w.streams()
+	resources := slices.Sorted(maps.Keys(w.active))
 	w.running.Go(func() { w.followChanges(ctx) })
 	if !w.waitListed(ctx, streams) {
 		return nil // stopped meanwhile

@@ -62,7 +62,8 @@ func (s *Session) Flush(ctx context.Context) (Outcome, error) {
 
 // commit writes the pending update.
 func (s *Session) commit(ctx context.Context) (Outcome, error) {
-	u, before := s.state.pending, s.body
+	u := s.state.pending
+	before := s.body
 	err := s.commitWithRetries(ctx, u)
 	switch {
 	case errors.Is(err, errGone):

@@ -30,7 +30,8 @@ func (s *Session) foresee(ctx context.Context, u *Update) (continues bool, err e
 // withConditions adds the conditions to an object with the edits of its handlers. A handler
 // that changes more than the status makes the pass continue.
 func (s *Session) withConditions(u *Update, edited map[string]any) map[string]any {
-	if u.conditions = nil; !s.hasConditions(u) {
+	u.conditions = nil
+	if !s.hasConditions(u) {
 		return edited
 	}
 	main, _ := patch.SplitStatus(patch.Difference(s.body.Raw(), edited))

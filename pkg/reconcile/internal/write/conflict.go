@@ -37,7 +37,10 @@ var errReleased = errors.New("the object was released for deletion")
 // rebase binds the update to a version that others may have written, and repeats its
 // decisions.
 func (s *Session) rebase(ctx context.Context, u *Update, body *object.Body) (err error) {
-	s.body, s.changedByOthers, u.changedByOthers, u.aside = body, true, true, nil
+	s.body = body
+	s.changedByOthers = true
+	u.changedByOthers = true
+	u.aside = nil
 	if u.isReleased(body, s.writer.finalizer()) {
 		s.state.Drop()
 		return errReleased

@@ -58,7 +58,8 @@ func (c contended) report(s *Session, delay time.Duration) {
 	for _, field := range c.Fields {
 		names = append(names, field.String())
 	}
-	fields, remedy := strings.Join(names, ", "), "Let only one of them write these fields."
+	fields := strings.Join(names, ", ")
+	remedy := "Let only one of them write these fields."
 	if slices.ContainsFunc(c.Fields, s.writer.isOwnRecord) {
 		remedy = "These are this operator's own records: give one of the operators another prefix and finalizer, or connect them by a peering."
 	}

@@ -20,7 +20,8 @@ func (s *Session) yieldToOthers(ctx context.Context, u *Update) error {
 		return nil
 	}
 	finished, err := s.isFinished(ctx, u)
-	if u.finished = finished; err != nil {
+	u.finished = finished
+	if err != nil {
 		return err
 	}
 	if err := s.keepSubrefs(ctx, u); err != nil {

@@ -19,7 +19,8 @@ func (s *Session) warnPruned(merge map[string]any) {
 	if len(fields) == 0 {
 		return
 	}
-	list, resource := strings.Join(fields, ", "), s.target.Key.Resource
+	list := strings.Join(fields, ", ")
+	resource := s.target.Key.Resource
 	if !s.report.Shared.First("pruned " + resource + " " + list) {
 		return
 	}

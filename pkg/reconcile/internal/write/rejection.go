@@ -28,7 +28,8 @@ func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection erro
 		return err
 	}
 	suspects := s.state.edits
-	s.state.edits, u.withheld.all = nil, suspects
+	s.state.edits = nil
+	u.withheld.all = suspects
 	tried := 0
 	defer func() { s.state.edits = append(s.state.edits, suspects[tried:]...) }() // also after a panic of a storage
 	if err := s.dryRun(ctx, u); err != nil || len(suspects) == 0 {
@@ -60,7 +61,8 @@ func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection erro
 // begin at any moment, and reject any of them. An edit for which a permission is missing is
 // withheld.
 func (s *Session) tryEdit(ctx context.Context, u *Update, next execution.Edit) error {
-	accepted, tried := s.state.edits, append(slices.Clip(s.state.edits), next)
+	accepted := s.state.edits
+	tried := append(slices.Clip(s.state.edits), next)
 	s.state.edits = tried
 	if left, err := leftOf(next, s.body.Raw()); err == nil && len(left) == 0 {
 		return nil // it is written already
@@ -133,7 +135,8 @@ func (s *State) largestEdit(body map[string]any) (largest execution.Edit) {
 		left, _ := leftOf(edit, body)
 		text, _ := json.Marshal(left)
 		if len(text) > size {
-			largest, size = edit, len(text)
+			largest = edit
+			size = len(text)
 		}
 	}
 	return largest

@@ -114,7 +114,9 @@ func (s *State) NotOlderThan(version string) {
 // BeginAnew forgets the known versions, and the end of the object: in another history of the cluster,
 // the versions are lower, and the object can exist.
 func (s *State) BeginAnew() {
-	s.minVersion, s.gone, s.deleted = "", false, false
+	s.minVersion = ""
+	s.gone = false
+	s.deleted = false
 }
 
 // SeenGone records whether the object that the watch showed last no longer exists.

@@ -82,8 +82,10 @@ func (s *Session) writeDroppedStatus(ctx context.Context, u *Update, merge, edit
 	case err == nil:
 		s.redefine(true)
 	case apierrors.IsNotFound(err) && s.isListed(ctx):
-		s.target.StatusSubresource, s.state.edits = false, complete
-		s.state.uncertain, u.inFlight = false, nil
+		s.target.StatusSubresource = false
+		s.state.edits = complete
+		s.state.uncertain = false
+		u.inFlight = nil
 		s.report.Shared.First(unserved)
 		s.warnPruned(status)
 		return nil

@@ -61,11 +61,13 @@ func (s *Session) isolateForbidden(ctx context.Context, u *Update, refusal error
 	if u.isPartial() || !lacksPermission(refusal) || u.deletesObject(s.body, s.writer.finalizer()) {
 		return refusal
 	}
-	suspects, withConditions := s.state.edits, s.hasConditions(u)
+	suspects := s.state.edits
+	withConditions := s.hasConditions(u)
 	if len(suspects) == 0 && !withConditions {
 		return refusal
 	}
-	s.state.edits, u.withheld.all = nil, suspects
+	s.state.edits = nil
+	u.withheld.all = suspects
 	u.withhold(refusal, suspects...)
 	if is, err := s.isIndivisible(ctx, u, withConditions); is || err != nil {
 		return err

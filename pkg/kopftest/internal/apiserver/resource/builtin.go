@@ -79,7 +79,8 @@ func (r row) resource(scheme *runtime.Scheme, types managedfields.TypeConverter)
 		Stored: r.version.WithResource(r.plural), Rules: rules,
 	}
 	if kind.Group == eventsGroup {
-		one.Stored, one.Rules = schema.GroupVersionResource{Version: "v1", Resource: r.plural}, renamedEvents{rules}
+		one.Stored = schema.GroupVersionResource{Version: "v1", Resource: r.plural}
+		one.Rules = renamedEvents{rules}
 	}
 	return one, nil
 }

@@ -40,7 +40,8 @@ type custom struct {
 // newCustomResources returns the served versions of a custom resource.
 func newCustomResources(definition *apiextensionsv1.CustomResourceDefinition) ([]*Resource, error) {
 	var made []*Resource
-	names, group := definition.Spec.Names, definition.Spec.Group
+	names := definition.Spec.Names
+	group := definition.Spec.Group
 	stored := schema.GroupVersionResource{Group: group, Resource: names.Plural}
 	for _, version := range definition.Spec.Versions {
 		if version.Storage {
@@ -62,7 +63,8 @@ func newCustomResources(definition *apiextensionsv1.CustomResourceDefinition) ([
 	}
 	for _, version := range definition.Spec.Versions {
 		rules := rules[version.Name]
-		if rules.managers, err = newFieldManagers(rules.version.WithKind(names.Kind), types, rules.hasStatus); err != nil {
+		rules.managers, err = newFieldManagers(rules.version.WithKind(names.Kind), types, rules.hasStatus)
+		if err != nil {
 			return nil, err
 		}
 		if version.Served {
@@ -124,7 +126,8 @@ func newCustom(definition *apiextensionsv1.CustomResourceDefinition, version api
 }
 
 func (c *custom) setValidators(internal *apiextensions.JSONSchemaProps) (err error) {
-	if c.validator, _, err = schemavalidation.NewSchemaValidator(internal); err != nil {
+	c.validator, _, err = schemavalidation.NewSchemaValidator(internal)
+	if err != nil {
 		return err
 	}
 	if status, ok := internal.Properties["status"]; ok {
@@ -183,10 +186,12 @@ func (c *custom) PrepareUpdate(updated, stored *unstructured.Unstructured, subre
 		owners := OwnersOf(updated)
 		version := updated.GetResourceVersion()
 		updated.Object = Copy(stored).Object
-		if setOwners(updated, owners); version != "" {
+		setOwners(updated, owners)
+		if version != "" {
 			updated.SetResourceVersion(version)
 		}
-		if delete(updated.Object, "status"); has {
+		delete(updated.Object, "status")
+		if has {
 			updated.Object["status"] = status
 		}
 		return

@@ -42,7 +42,8 @@ func WithoutOwners(object *unstructured.Unstructured) *unstructured.Unstructured
 // Track returns an object with the owners of its fields, after a manager has changed the stored
 // object to it. The stored object remains as it is.
 func (r *Resource) Track(subresource string, stored, updated *unstructured.Unstructured, manager string) *unstructured.Unstructured {
-	live, changed := newOwned(stored), newOwned(updated)
+	live := newOwned(stored)
+	changed := newOwned(updated)
 	result, ok := r.FieldManager(subresource).UpdateNoErrors(live, changed, manager).(*owned)
 	if !ok {
 		return updated
@@ -109,7 +110,8 @@ func decodeOwner(item any) (owner metav1.ManagedFieldsEntry, ok bool) {
 			owner.Subresource = text
 		case "time":
 			at, err := time.Parse(time.RFC3339, text)
-			owner.Time, isText = &metav1.Time{Time: at.Local()}, isText && err == nil
+			owner.Time = &metav1.Time{Time: at.Local()}
+			isText = isText && err == nil
 		case "fieldsV1":
 			raw, err := json.Marshal(value)
 			owner.FieldsV1 = &metav1.FieldsV1{}
@@ -174,7 +176,8 @@ func setOwners(object *unstructured.Unstructured, owners []any) {
 		metadata = map[string]any{}
 		object.Object["metadata"] = metadata
 	}
-	if delete(metadata, "managedFields"); owners != nil {
+	delete(metadata, "managedFields")
+	if owners != nil {
 		metadata["managedFields"] = owners
 	}
 }

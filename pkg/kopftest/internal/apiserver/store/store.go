@@ -94,7 +94,8 @@ func (s *Store) Commit(of schema.GroupResource, key types.NamespacedName, before
 	case before == nil:
 		event.Type = watch.Added
 	case after == nil:
-		event.Type, event.Object = watch.Deleted, before
+		event.Type = watch.Deleted
+		event.Object = before
 	}
 	event.Object = WithVersion(event.Object, s.version)
 	on.append(key, event)
@@ -105,7 +106,8 @@ func (s *Store) Commit(of schema.GroupResource, key types.NamespacedName, before
 func WithVersion(object *unstructured.Unstructured, version uint64) *unstructured.Unstructured {
 	content := maps.Clone(object.Object)
 	metadata, _ := content["metadata"].(map[string]any)
-	if metadata = maps.Clone(metadata); metadata == nil {
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
 		metadata = map[string]any{}
 	}
 	metadata["resourceVersion"] = strconv.FormatUint(version, 10)

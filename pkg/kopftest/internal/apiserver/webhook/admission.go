@@ -54,7 +54,8 @@ func (a *Admission) Mutate(ctx context.Context, r Review) (*unstructured.Unstruc
 			}
 			continue
 		}
-		if r.Object, err = patched(r.Object, response.Patch); err != nil {
+		r.Object, err = patched(r.Object, response.Patch)
+		if err != nil {
 			return nil, apierrors.NewInternalError(fmt.Errorf("the patch of webhook %q cannot be applied: %w", hook.Name, err))
 		}
 	}
@@ -129,7 +130,8 @@ func denial(name string, result *metav1.Status) error {
 	message := "without explanation"
 	if result != nil {
 		if result.Code > 0 {
-			status.Code, status.Reason = result.Code, result.Reason
+			status.Code = result.Code
+			status.Reason = result.Reason
 		}
 		status.Details = result.Details
 		if result.Message != "" {

@@ -30,7 +30,8 @@ func userGroups() []string { return []string{"system:masters", "system:authentic
 
 // request returns what webhooks receive.
 func (r Review) request() *admissionv1.AdmissionRequest {
-	kind, of := r.Resource.GroupVersionKind(), r.Resource.GroupVersionResource
+	kind := r.Resource.GroupVersionKind()
+	of := r.Resource.GroupVersionResource
 	made := &admissionv1.AdmissionRequest{
 		UID: uuid.NewUUID(), Name: r.Key.Name, Namespace: r.Key.Namespace, Operation: r.Operation, SubResource: r.Subresource,
 		Kind:     metav1.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind},
