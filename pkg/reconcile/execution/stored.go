@@ -47,6 +47,17 @@ func (s Stored) HasToken(token string) bool {
 	return s.progress.begun == token || s.has(func(r *storage.Record) bool { return r.Cycle == token })
 }
 
+// TokenOf returns the token of the stored records of the purpose, or "" if none has one.
+func (s Stored) TokenOf(purpose cause.Reason) (token string) {
+	s.has(func(r *storage.Record) bool {
+		if r.Purpose == purpose && r.Cycle > token {
+			token = r.Cycle
+		}
+		return false
+	})
+	return token
+}
+
 // HasLeftovers reports whether the storage holds a record that belongs to no change
 // anymore. Records of resuming handlers do not count: their owner, such as another
 // operator that has just started, is about to finish them.

@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -130,6 +131,21 @@ func TestRecordsCountWithoutTheirCycle(t *testing.T) {
 				t.Error("the record counts")
 			}
 		})
+	}
+}
+
+// Somebody damages the open cycle. The next end of a handler stores it again, with the records that are there: a handler
+// that is retried must not be forgotten, and neither must the records of its sub-handlers.
+func TestCycleThatWasDamagedContinues(t *testing.T) {
+	l := &line{fixture: newFixture(t), ids: []string{"p", "q"}}
+	l.Storages.Progress = storage.StatusProgress{}
+	l.pass(1, "p", "q")
+	l.pass(2, "p/x", "p?", "q?")
+	l.change(m{"metadata": m{"annotations": m{startedKey: "{"}}})
+	l.pass(2, "q")
+	stored := l.progress("p", "q").Stored()
+	if got := stored.IDs(); !slices.Equal(got, []string{"p", "p/x", "q"}) || len(stored.Leftovers()) > 0 {
+		t.Errorf("the records are %q, those of %q do not count", got, stored.Leftovers())
 	}
 }
 

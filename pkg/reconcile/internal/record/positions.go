@@ -37,7 +37,8 @@ const first = -1
 
 // withEnds returns the open cycle with the handlers that have ended in this pass, or nil if
 // none has ended in any pass, or if the cycle is not about a change. It leaves out the handlers
-// whose records another operator has advanced. The token is for a cycle that begins now.
+// whose records another operator has advanced. The token is for a cycle that begins now. If the cycle could not be
+// read, its records still belong to it, and have its token.
 func (c *Cycle) withEnds(kept *storage.Cycle, token string, overtaken []string) *storage.Cycle {
 	if !c.Reason.IsChange() {
 		return nil
@@ -46,7 +47,7 @@ func (c *Cycle) withEnds(kept *storage.Cycle, token string, overtaken []string) 
 	if len(ended) == 0 {
 		return kept
 	}
-	open := &storage.Cycle{Token: token, First: c.New}
+	open := &storage.Cycle{Token: cmp.Or(c.Progress.Stored().TokenOf(c.Reason), token), First: c.New}
 	if kept != nil {
 		open = &storage.Cycle{Token: cmp.Or(kept.Token, token), First: kept.First, States: slices.Clip(kept.States), At: maps.Clone(kept.At)}
 	}
