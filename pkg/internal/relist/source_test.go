@@ -138,7 +138,21 @@ func TestWatchContinuesOnlyAfterItsOrdinaryEnd(t *testing.T) {
 			}})
 			s.endsEarly(object("1", "9"))
 		}, true, errEarly},
-		"it is silent":                        {func(*source) { time.Sleep(time.Hour) }, true, errSilent},
+		"it is silent": {func(*source) { time.Sleep(time.Hour) }, true, errSilent},
+		"it is silent, and still knows what it has shown": {func(s *source) {
+			s.current.Modify(object("1", "9"))
+			s.objects = append(s.objects, *object("1", "9"))
+			time.Sleep(time.Hour)
+		}, true, errSilent},
+		"the server ends it early, and asks for patience": {func(s *source) {
+			s.current.Modify(object("1", "9"))
+			s.endsEarly(object("1", "9"))
+			s.answer = apierrors.NewTooManyRequests("later", 1)
+			if err := s.resume(); !apierrors.IsTooManyRequests(err) {
+				s.t.Errorf("got %v", err)
+			}
+			s.answer, s.objects = nil, nil // it has been restored meanwhile
+		}, true, errEarly},
 		"another history was seen":            {func(s *source) { s.Interrupt() }, true, errOutdated},
 		"the next request is not answered":    {func(s *source) { s.fails(refused) }, true, nil},
 		"the next request is refused":         {func(s *source) { s.fails(apierrors.NewForbidden(schema.GroupResource{Resource: "kex"}, "", nil)) }, true, nil},
@@ -190,7 +204,9 @@ func (s *source) fails(err error) {
 	s.ends = time.Now()
 	s.current.Stop()
 	s.answer = err
-	_ = s.resume()
+	if got := s.resume(); got == nil || apierrors.IsTooManyRequests(err) != apierrors.IsTooManyRequests(got) || apierrors.IsTooManyRequests(err) == apierrors.IsResourceExpired(got) {
+		s.t.Errorf("after %v, the reflector gets %v", err, got)
+	}
 	s.answer = nil
 }
 
@@ -234,6 +250,157 @@ func TestListsThatAreOlderBelongToAnotherHistory(t *testing.T) {
 			h.Advance(step.event)
 		} else if another := h.Restart(step.list); another != step.another {
 			t.Errorf("%d. %s: got %t", i+1, step.list, another)
+		}
+	}
+}
+
+// A list is consistent, whatever the reflector asks for, and another watch begins after it.
+func TestListIsConsistentAndABeginning(t *testing.T) {
+	s := newSource(t)
+	var asked metav1.ListOptions
+	answer := error(nil)
+	s.ListFunc = func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		asked = options
+		return &metav1.PartialObjectMetadataList{}, answer
+	}
+	began := func() bool { return s.last == nil && s.failed == nil && s.shown == proof{} }
+	for _, answer = range []error{syscall.ECONNREFUSED, nil} {
+		s.last, s.failed, s.shown = watch.NewFake(), syscall.ECONNRESET, proof{version: "7"}
+		_, err := s.ListWatch().ListWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "0", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, Limit: 5})
+		if !errors.Is(err, answer) || asked.ResourceVersion != "" || asked.ResourceVersionMatch != "" || asked.Limit != 5 {
+			t.Errorf("got %v for %+v", err, asked)
+		}
+		if began() != (answer == nil) {
+			t.Errorf("after %v, a watch would continue as from %v, %v, %v", answer, s.last, s.failed, s.shown)
+		}
+	}
+}
+
+// Reflectors list in another way if the API server does not know lists by watches.
+func TestUnknownListByAWatchIsFollowedByAList(t *testing.T) {
+	s := newSource(t)
+	s.ListFunc = func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+		return &metav1.PartialObjectMetadataList{}, nil
+	}
+	s.shown, s.Source.unlisted = proof{version: "7"}, syscall.ECONNRESET
+	s.answer = apierrors.NewBadRequest("unknown")
+	yes := true
+	if _, err := s.ListWatch().WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: &yes}); !apierrors.IsBadRequest(err) || s.shown != (proof{}) {
+		t.Errorf("got %v, %v", err, s.shown)
+	}
+	if _, err := s.ListWatch().ListWithContext(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFailedListByAWatchFailsOneListOnly(t *testing.T) {
+	s := newSource(t)
+	s.ListFunc = func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+		return &metav1.PartialObjectMetadataList{}, nil
+	}
+	s.Source.unlisted = syscall.ECONNREFUSED
+	for _, want := range []error{syscall.ECONNREFUSED, nil} {
+		if _, err := s.ListWatch().ListWithContext(t.Context(), metav1.ListOptions{}); !errors.Is(err, want) {
+			t.Errorf("got %v, want %v", err, want)
+		}
+	}
+}
+
+// Interrupt ends the watch that is running, and can be called before there is one.
+func TestInterruptEndsTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource(t)
+		s.Interrupt()
+		s.list()
+		began, running := time.Now(), s.last
+		s.Interrupt()
+		if _, open := <-running.ResultChan(); open || time.Since(began) > 0 {
+			t.Errorf("the watch has ended after %s", time.Since(began))
+		}
+	})
+}
+
+func TestOnlySilenceIsSilence(t *testing.T) {
+	if !IsSilence(errSilent) || IsSilence(errEarly) {
+		t.Error("the reasons are mixed up")
+	}
+}
+
+// An interruption that the source itself is asked to make is no report, and nobody need listen.
+func TestInterruptionsAreReportedToWhoListens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource(t)
+		s.list()
+		s.current.Stop()
+		ended, end := context.WithCancel(t.Context())
+		end()
+		_, _ = s.ListWatch().WatchWithContext(ended, metav1.ListOptions{ResourceVersion: "12"})
+		if len(s.interrupted) > 0 {
+			t.Errorf("the end of the operator is reported: %v", s.interrupted)
+		}
+		s.Interrupted = nil
+		if err := s.resume(); !apierrors.IsResourceExpired(err) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestPatienceIsAskedForInSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource(t)
+		s.list()
+		began := time.Now()
+		s.fails(apierrors.NewTooManyRequests("later", 7))
+		if waited := time.Since(began); waited != 7*time.Second {
+			t.Errorf("waited %s", waited)
+		}
+	})
+}
+
+// Only the last request of a source has a context that continues.
+func TestNextRequestEndsTheLastOne(t *testing.T) {
+	s := newSource(t)
+	var contexts []context.Context
+	s.WatchFunc = func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+		contexts = append(contexts, ctx)
+		return watch.NewFake(), nil
+	}
+	for range 2 {
+		if _, err := s.ListWatch().WatchWithContext(t.Context(), metav1.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s.ends = time.Now()
+	}
+	if contexts[0].Err() == nil || contexts[1].Err() != nil {
+		t.Errorf("got %v, %v", contexts[0].Err(), contexts[1].Err())
+	}
+}
+
+// A watch that has another form, or a list after it, proves nothing.
+func TestOnlyWatchesThatAreFollowedProveAnything(t *testing.T) {
+	s := newSource(t)
+	s.ends = time.Now().Add(time.Hour)
+	if reason := s.interruption(); reason != nil {
+		t.Errorf("without a watch, got %v", reason)
+	}
+	s.last = watch.NewFake()
+	if reason := s.interruption(); !errors.Is(reason, errEarly) || s.lastShown() != (proof{}) {
+		t.Errorf("got %v, %+v", reason, s.lastShown())
+	}
+}
+
+func TestListsByWatchesAreKnownByTheirOptions(t *testing.T) {
+	yes, no := true, false
+	for options, want := range map[*bool]bool{&yes: true, &no: false, nil: false} {
+		if got := IsList(metav1.ListOptions{SendInitialEvents: options}); got != want {
+			t.Errorf("%v: got %t", options, got)
+		}
+	}
+	for err, want := range map[error]bool{
+		apierrors.NewBadRequest("unknown"): true, apierrors.NewInvalid(schema.GroupKind{}, "", nil): true, syscall.ECONNREFUSED: false,
+	} {
+		if got := isUnsupported(err); got != want {
+			t.Errorf("%v: got %t", err, got)
 		}
 	}
 }
