@@ -226,3 +226,32 @@ func TestRecordsOfChangesAreLeftOverFromOtherCycles(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// The records of one cycle have one token, whatever those of other reasons have.
+func TestTokenOfTheStoredRecords(t *testing.T) {
+	stored := map[string]*storage.Record{
+		"open":    {Purpose: cause.Update},
+		"ended":   {Purpose: cause.Update, Cycle: "7", Success: true},
+		"again":   {Purpose: cause.Update, Cycle: "7", Success: true},
+		"created": {Purpose: cause.Create, Cycle: "9", Success: true},
+	}
+	for _, test := range []struct {
+		ids     []string
+		purpose cause.Reason
+		want    string
+	}{
+		{nil, cause.Update, ""},
+		{[]string{"open"}, cause.Update, ""},
+		{[]string{"open", "ended", "again", "created"}, cause.Update, "7"},
+		{[]string{"open", "ended", "again", "created"}, cause.Create, "9"},
+		{[]string{"ended"}, cause.Create, ""},
+	} {
+		progress := execution.NewProgress(func(id string) *storage.Record { return stored[id] })
+		for _, id := range test.ids {
+			progress.Load(id)
+		}
+		if got := progress.Stored().TokenOf(test.purpose); got != test.want {
+			t.Errorf("%q for the %s: got %q, want %q", test.ids, test.purpose, got, test.want)
+		}
+	}
+}

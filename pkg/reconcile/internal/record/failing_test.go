@@ -209,6 +209,28 @@ func TestOnlyChangesAreReopened(t *testing.T) {
 	}
 }
 
+// A handler that is ahead of the open cycle is not called in it, but in a deletion, or for what happens at a start.
+func TestOnlyTheOpenCycleHasHandlersThatAreAhead(t *testing.T) {
+	for reason, want := range map[cause.Reason]bool{cause.Update: true, cause.Create: false, cause.Resume: false, cause.Delete: false} {
+		f := newFixture(t)
+		f.put("a", storage.Record{Purpose: cause.Update, Success: true, Cycle: "7"})
+		f.apply(func(into storage.Patch) error {
+			later := object.Essence{"spec": m{"size": int64(2)}}
+			return f.cycles().StoreCycle(t.Context(), f.body, into, &storage.Cycle{Token: "7", First: f.Essence(f.body, nil), States: []object.Essence{later}, At: map[string]int{"b": 0}})
+		})
+		stored, err := f.Read(t.Context(), f.body, []string{"a", "b"}, nil, f.report)
+		f.must(err)
+		if stored.Open == nil || stored.New == nil || stored.Base != nil {
+			t.Fatalf("got %+v", stored)
+		}
+		c := &Cycle{Reason: reason, Progress: stored.Progress}
+		c.Reopen(stored)
+		if got := c.Progress.Load("b").Finished(); got != want {
+			t.Errorf("%s: b has ended: %t", reason, got)
+		}
+	}
+}
+
 func TestSettledIsACycleThatLeavesNothingToHandle(t *testing.T) {
 	tests := map[string]struct {
 		do   func(f *fixture) *Cycle
