@@ -223,8 +223,8 @@ func (w *workers) open(ctx context.Context, waiting workqueue.TypedRateLimitingI
 			continue
 		}
 		e.startRollouts(ctx, r)
-		if ctx.Err() != nil { // the end of the operator has ended it
-			return nil
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // the end of the operator is no failure
 		}
 		for _, snapshot := range r.Objects() {
 			e.whenFree(r.Key(snapshot), (*objectState).reopen, func(a *abandoned) { a.reopened = true })
