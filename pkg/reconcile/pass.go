@@ -326,7 +326,8 @@ func (p *pass) leaveUnwatched(ctx context.Context) error {
 func (w *workers) end(p *pass) ctrl.Result {
 	if p.err != nil {
 		p.err = handler.Readable(p.err) // it can be that of a storage
-		p.isOpen, p.next = always, in(p.recordFailure(p.err))
+		p.isOpen = always
+		p.next = in(p.recordFailure(p.err))
 	} else {
 		p.object.failures = 0
 	}

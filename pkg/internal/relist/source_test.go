@@ -326,7 +326,7 @@ func TestOnlySilenceIsSilence(t *testing.T) {
 	}
 }
 
-// An interruption that the source itself is asked to make is no report, and nobody need listen.
+// An interruption that the source itself is asked to make is not reported. A source without Interrupted lists, too.
 func TestInterruptionsAreReportedToWhoListens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource(t)

@@ -310,7 +310,9 @@ func (n *Object) fill(p *plan.Plan) {
 	}
 	n.Old = p.Old
 	n.New = p.New
-	n.Diff, n.WasHandled, n.Open = p.Diff, p.Cycle.Base != nil, p.Cycle.Progress.Stored().HasOpen(p.Reason)
+	n.Diff = p.Diff
+	n.WasHandled = p.Cycle.Base != nil
+	n.Open = p.Cycle.Progress.Stored().HasOpen(p.Reason)
 	if p.Reason == cause.Delete {
 		n.HeldByFailure = p.Cycle.HeldByFailure()
 	}

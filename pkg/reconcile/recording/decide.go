@@ -117,8 +117,8 @@ func progressOf(records map[string]Record) *execution.Progress {
 	})
 }
 
-// RecordsOf returns the records of the declared handlers.
-func RecordsOf(p *plan.Plan) map[string]Record {
+// recordsOf returns the records of the declared handlers.
+func recordsOf(p *plan.Plan) map[string]Record {
 	if p.Cycle == nil {
 		return nil
 	}
@@ -158,11 +158,7 @@ func linesOf(d diff.Diff) []string {
 }
 
 func idsOf(handlers registry.Handlers) []string {
-	var ids []string
-	for _, d := range handlers {
-		ids = append(ids, d.ID)
-	}
-	return sorted(ids)
+	return sorted(plan.IDsOf(handlers))
 }
 
 func sorted(ids []string) []string {

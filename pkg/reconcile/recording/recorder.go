@@ -180,7 +180,7 @@ func (r *Recorder) Pass(of selector.Resource, p *plan.Plan, f plan.Facts) {
 	r.queue.add(func() { r.describe(of) })
 	made := decisionOf(p, f)
 	hashed := r.hasher.Object(p.CallContext.Body.Raw())
-	facts := Facts{Old: r.hasher.Object(p.Old), Initial: f.Memory.Initial, Held: p.HasFinalizer, Records: RecordsOf(p)}
+	facts := Facts{Old: r.hasher.Object(p.Old), Initial: f.Memory.Initial, Held: p.HasFinalizer, Records: recordsOf(p)}
 	again, err := r.decider(of, f.Handlers.Declared).Pass(hashed, facts)
 	r.write(Entry{Pass: &Pass{Resource: of.String(), Object: hashed, Facts: facts, Decision: made, Unsure: unsure(made, again, err)}})
 }

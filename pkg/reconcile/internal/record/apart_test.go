@@ -134,7 +134,7 @@ func TestRecordsCountWithoutTheirCycle(t *testing.T) {
 	}
 }
 
-// Somebody damages the open cycle. The next end of a handler stores it again, with the records that are there: a handler
+// Another client damages the open cycle. The next end of a handler stores it again, with the records that are there: a handler
 // that is retried must not be forgotten, and neither must the records of its sub-handlers.
 func TestCycleThatWasDamagedContinues(t *testing.T) {
 	l := &line{fixture: newFixture(t), ids: []string{"p", "q"}}
