@@ -116,10 +116,10 @@ func (w *workers) beginPass(p *pass) ctrl.Result {
 	defer patience.Stop()
 	select {
 	case err := <-began:
-		p.endBegin(err)
+		p.fail(err)
 	case <-patience.C:
 		w.detach(p, func() *execution.Call {
-			p.endBegin(<-began)
+			p.fail(<-began)
 			return p.resume(nil)
 		})
 		return ctrl.Result{}
@@ -143,9 +143,9 @@ func (w *workers) endBeginning(p *pass) ctrl.Result {
 	return w.end(p)
 }
 
-// endBegin ends the part of a pass that calls no handlers. The error is that of code of users that has
+// fail ends the part of a pass that calls no handlers if there is an error: that of code of users that has
 // ended the goroutine.
-func (p *pass) endBegin(err error) {
+func (p *pass) fail(err error) {
 	if err != nil {
 		p.due = nil
 		p.err = err
