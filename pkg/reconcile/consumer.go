@@ -7,10 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -132,6 +134,16 @@ func (c consumer) Forget(ctx context.Context, watched *watch.Resource, stream ob
 	_ = wait.PollUntilContextCancel(ctx, forgetPolling, true, func(context.Context) (bool, error) {
 		return !r.leaving.areRunning() && len(e.objects.in(stream)) == 0, nil
 	})
+}
+
+// ObserveChild passes a version of a child to the converger.
+func (c consumer) ObserveChild(child *unstructured.Unstructured, gone bool) {
+	c.engine.converger.ObserveChild(child, gone)
+}
+
+// ReplaceChildren passes the children that a watch covers to the converger.
+func (c consumer) ReplaceChildren(covers func(convergence.ChildKey) bool, all []*unstructured.Unstructured, version string, another bool) {
+	c.engine.converger.ReplaceChildren(covers, all, version, another)
 }
 
 // forgetStream removes the objects of a stream from the indices immediately. Passes do the

@@ -27,12 +27,14 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"reflect"
 	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -195,12 +197,12 @@ func New(config Config) *Engine {
 		Name: cmp.Or(s.Name, settings.DefaultName), Records: e.records, Metrics: config.Metrics,
 		ConsistencyTimeout: s.Persistence.ConsistencyTimeout, ContentionDelays: s.Queueing.ContentionDelays,
 	})
-	discovered := e.addConverger(config)
 	e.watcher = watch.New(watch.Config{
 		Settings: s, Logger: config.Logger, REST: config.REST, HTTP: config.HTTP, Metrics: config.Metrics,
 		Source: config.Resources, Selectors: config.Handlers.Selectors(), Handlers: declared, Consumer: consumer{e},
-		Discovered: discovered, Scoped: config.Scoped,
+		Discovered: config.Discovered, Scoped: config.Scoped,
 	})
+	e.addConverger()
 	return e
 }
 
@@ -228,11 +230,17 @@ func (e *Engine) Watch(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	ended, err := e.startConverger(ctx)
-	if err != nil {
+	if err := e.Handlers.CheckDrift(); err != nil {
 		return err
 	}
-	defer ended()
+	var cluster dynamic.Interface // without a cache, for the children
+	if e.converger != nil {
+		cluster, err = dynamic.NewForConfigAndClient(e.REST, e.HTTP)
+		if err != nil {
+			return fmt.Errorf("the children of objects cannot be applied: %w", err)
+		}
+		e.converger.Start(cluster)
+	}
 	stopped, err := e.watchIndices(ctx)
 	if err != nil {
 		return err
@@ -240,7 +248,7 @@ func (e *Engine) Watch(ctx context.Context) error {
 	defer stopped()
 	defer e.objects.misfits.Stop()
 	defer e.stopIndexing()
-	return e.watcher.Run(ctx)
+	return e.watcher.Run(ctx, cluster)
 }
 
 // isReady reports whether handlers can be called.

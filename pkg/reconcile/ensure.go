@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -21,52 +20,25 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
-	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/kinds"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 )
 
-// addConverger adds the converger if there are handlers that return children. It returns the
-// function that is told what the cluster serves.
-func (e *Engine) addConverger(config Config) (discovered func(discovery.Snapshot)) {
-	if !slices.ContainsFunc(config.Handlers, func(d *handler.Declaration) bool { return d.Ensures != nil }) {
-		return config.Discovered
+// addConverger adds the converger if there are handlers that return children.
+func (e *Engine) addConverger() {
+	if !slices.ContainsFunc(e.Handlers, func(d *handler.Declaration) bool { return d.Ensures != nil }) {
+		return
 	}
-	served := &kinds.Served{Source: config.Resources}
 	types := scheme.Scheme
-	if config.Client != nil {
-		types = config.Client.Scheme()
+	if e.Client != nil {
+		types = e.Client.Scheme()
 	}
 	e.converger = converge.New(converge.Config{
-		Manager: config.Settings.Name, FormerManagers: config.Settings.FormerNames, Namespaces: config.Settings.Scope.Namespaces, Scheme: types,
-		Delays: config.Settings.Queueing.ContentionDelays, Watching: config.Settings.Watching,
-		RequestTimeout: config.Settings.Networking.RequestTimeout, Resources: served, Logger: config.Logger, Metrics: config.Metrics,
-		Seen: e.noteUndeclared(config.Handlers),
+		Manager: e.Settings.Name, FormerManagers: e.Settings.FormerNames, Scheme: types,
+		Delays: e.Settings.Queueing.ContentionDelays, RequestTimeout: e.Settings.Networking.RequestTimeout,
+		Resources: e.watcher.Kinds, Watches: e.watcher, Metrics: e.Metrics, Seen: e.noteUndeclared(e.Handlers),
 	})
-	return func(present discovery.Snapshot) {
-		served.Set(present)
-		if config.Discovered != nil {
-			config.Discovered(present)
-		}
-	}
-}
-
-// startConverger lets the converger work until the context is done. The function waits for its
-// end.
-func (e *Engine) startConverger(ctx context.Context) (ended func(), err error) {
-	if err := e.Handlers.CheckDrift(); err != nil {
-		return nil, err
-	}
-	if e.converger == nil {
-		return func() {}, nil
-	}
-	cluster, err := dynamic.NewForConfigAndClient(e.REST, e.HTTP)
-	if err != nil {
-		return nil, fmt.Errorf("the children of objects cannot be applied: %w", err)
-	}
-	return e.converger.Start(ctx, cluster), nil
 }
 
 // ensures reports whether a handler returns the children of the objects of the resource.

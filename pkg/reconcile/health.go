@@ -24,10 +24,7 @@ type WatchStatus = watch.Status
 // WatchStatuses returns the current states of the watches in order. It can be called at
 // any time.
 func (e *Engine) WatchStatuses() []WatchStatus {
-	all := e.converger.WatchStatuses()
-	for _, r := range e.resources.all() {
-		all = append(all, r.Statuses()...)
-	}
+	all := e.watcher.Statuses()
 	slices.SortFunc(all, func(a, b WatchStatus) int {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(rank(a), rank(b)))
 	})

@@ -16,7 +16,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/kinds"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
 // Key identifies a child.
@@ -62,7 +62,7 @@ func readChild(obj client.Object, scheme *runtime.Scheme) (*child, error) {
 
 // locate finds the resource of a child, and completes its namespace. If the resource cannot be
 // found, the child has a problem: the other children can be applied nevertheless.
-func (ch *child) locate(ctx context.Context, parent Parent, resources kinds.Resources) error {
+func (ch *child) locate(ctx context.Context, parent Parent, resources *watch.Kinds) error {
 	u := &unstructured.Unstructured{Object: ch.content}
 	ch.resource, ch.problem = resources.Find(ctx, u.GroupVersionKind())
 	switch {

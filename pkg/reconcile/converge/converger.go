@@ -16,10 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/childwatch"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/kinds"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
-	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // Config is what a Converger needs.
@@ -29,23 +26,19 @@ type Config struct {
 	// FormerManagers are its former names. The children that it has applied under them are its
 	// children.
 	FormerManagers []string
-	// Namespaces are the names or patterns to which the operator is restricted. None means the
-	// whole cluster.
-	Namespaces []string
 	// Scheme has the Go types of typed children.
 	Scheme *runtime.Scheme
 	// Delays are the pauses between restorations of a child that another client keeps
 	// changing. None means that there are no pauses.
 	Delays []time.Duration
-	// Watching has the pauses between the requests of a failing watch.
-	Watching settings.Watching
 	// RequestTimeout limits each request.
 	RequestTimeout time.Duration
-	Resources      kinds.Resources
+	// Resources finds the resources of children, and Watches watches them.
+	Resources *watch.Kinds
+	Watches   *watch.Watcher
 	// Seen is told the parent and the handler of each child that appears, as its annotation has
 	// them. It must be quick.
 	Seen    func(parent, handler string)
-	Logger  logr.Logger
 	Metrics *metrics.Metrics // nil disables metrics
 }
 
@@ -53,8 +46,7 @@ type Config struct {
 // only one call at a time is allowed for each owner.
 type Converger struct {
 	Config
-	api     API
-	watches *childwatch.Watches
+	api API
 
 	mu      sync.Mutex
 	facts   map[Key]*fact          // by watches
@@ -66,39 +58,30 @@ type Converger struct {
 
 // New returns a Converger that is not started yet.
 func New(config Config) *Converger {
-	c := &Converger{
+	return &Converger{
 		Config: config,
 		facts:  map[Key]*fact{}, byOwner: map[string][]*fact{},
 		states: map[string]*state{}, owners: map[types.UID][]string{}, calls: map[caller]func(){},
 	}
-	c.watches = childwatch.New(childwatch.Config{
-		Namespaces: config.Namespaces, Resources: config.Resources, Watching: config.Watching, RequestTimeout: config.RequestTimeout,
-		Logger: config.Logger, Metrics: config.Metrics,
-		Observe: func(child *unstructured.Unstructured, gone bool) { c.observe(c.factOf(child), gone) },
-		Replace: func(covers func(Key) bool, all []*unstructured.Unstructured, version string, another bool) {
-			facts := make([]*fact, len(all))
-			for i, child := range all {
-				facts[i] = c.factOf(child)
-			}
-			c.replace(covers, facts, version, another)
-		},
-	})
-	return c
 }
 
-// Start lets the converger work until the context is done, with a client that has no cache. The
-// function waits for the end of the watches.
-func (c *Converger) Start(ctx context.Context, cluster dynamic.Interface) (wait func()) {
+// Start lets the converger work with a client that has no cache.
+func (c *Converger) Start(cluster dynamic.Interface) {
 	c.api = &server{dynamic: cluster, manager: c.Manager, timeout: c.RequestTimeout}
-	return c.watches.Start(ctx, cluster)
 }
 
-// WatchStatuses returns the states of the watches of children.
-func (c *Converger) WatchStatuses() []watch.Status {
-	if c == nil {
-		return nil
+// ObserveChild takes in a new version of a child, or the last one of a child that is gone or has lost its label.
+func (c *Converger) ObserveChild(child *unstructured.Unstructured, gone bool) {
+	c.observe(c.factOf(child), gone)
+}
+
+// ReplaceChildren takes in all the children that a watch covers; see watch.Consumer.
+func (c *Converger) ReplaceChildren(covers func(Key) bool, all []*unstructured.Unstructured, version string, another bool) {
+	facts := make([]*fact, len(all))
+	for i, child := range all {
+		facts[i] = c.factOf(child)
 	}
-	return c.watches.Statuses()
+	c.replace(covers, facts, version, another)
 }
 
 // Call is one call of a handler.

@@ -18,6 +18,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
 // cluster is a fake API server with config maps.
@@ -52,16 +54,11 @@ var (
 	configMaps     = selector.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true, Preferred: true}
 )
 
-func (c *cluster) Find(context.Context, schema.GroupVersionKind) (selector.Resource, error) {
-	return configMaps, nil
-}
-
-func (c *cluster) FindKind(context.Context, schema.GroupKind) (selector.Resource, error) {
-	return configMaps, nil
-}
-
-func (c *cluster) FindKindAgain(context.Context, schema.GroupKind) (selector.Resource, error) {
-	return configMaps, nil
+// servesConfigMaps returns the kinds of a cluster that has only config maps.
+func servesConfigMaps() *watch.Kinds {
+	return &watch.Kinds{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
+		return discovery.Snapshot{Resources: []selector.Resource{configMaps}}, nil
+	})}
 }
 
 func (c *cluster) Get(_ context.Context, r selector.Resource, _, name string) (*unstructured.Unstructured, error) {
@@ -177,7 +174,7 @@ type operator struct {
 }
 
 func newOperator(c *cluster) *operator {
-	o := &operator{cluster: c, value: "b", log: logr.Discard(), Converger: New(Config{Manager: "kopf-test", Resources: c})}
+	o := &operator{cluster: c, value: "b", log: logr.Discard(), Converger: New(Config{Manager: "kopf-test", Resources: servesConfigMaps()})}
 	o.api = c
 	o.owner = Owner{Operator: "kopf-test", Handler: "children", Parent: Parent{UID: "parent", GVK: schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "Shop"}}}
 	o.owner.Parent.Key = object.Key{Resource: "shops.v1.kopf.dev"}

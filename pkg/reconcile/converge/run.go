@@ -11,7 +11,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/kinds"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
 // run is one call of Converge or Release.
@@ -66,7 +66,7 @@ func (r *run) read(ctx context.Context, wanted []client.Object) error {
 // serves such a kind a moment after its definition is applied.
 func awaitDefinitions(wanted []*child) {
 	for _, ch := range wanted {
-		if kinds.IsNotServed(ch.problem) && slices.ContainsFunc(wanted, func(other *child) bool { return other.defines(ch.GroupKind) }) {
+		if watch.IsNotServed(ch.problem) && slices.ContainsFunc(wanted, func(other *child) bool { return other.defines(ch.GroupKind) }) {
 			ch.problem = handler.Temporary(fmt.Errorf("the cluster does not serve the kind %s yet: the child is applied after its definition", ch.GroupKind), retryPause)
 		}
 	}
@@ -87,11 +87,11 @@ func (r *run) open(ctx context.Context) error {
 			return err
 		}
 	}
-	streams, err := r.watches.Watch(ctx, r.Owner.Parent.Key.Namespace, r.Places)
+	streams, err := r.Watches.WatchChildren(ctx, r.Owner.Parent.Key.Namespace, r.Places)
 	if err != nil {
 		return err
 	}
-	if _, err := r.watches.Watch(ctx, r.Owner.Parent.Key.Namespace, places); err != nil {
+	if _, err := r.Watches.WatchChildren(ctx, r.Owner.Parent.Key.Namespace, places); err != nil {
 		return err
 	}
 	for _, s := range streams {

@@ -5,8 +5,10 @@ import (
 	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
@@ -56,6 +58,11 @@ func (r *recorder) BeginAnew(*Resource, object.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, "ANEW")
+}
+
+func (r *recorder) ObserveChild(*unstructured.Unstructured, bool) {}
+
+func (r *recorder) ReplaceChildren(func(convergence.ChildKey) bool, []*unstructured.Unstructured, string, bool) {
 }
 
 func (r *recorder) Forget(context.Context, *Resource, object.StreamKey) {}

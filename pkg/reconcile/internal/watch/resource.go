@@ -3,9 +3,12 @@ package watch
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -29,6 +32,9 @@ type Resource struct {
 	redefined  atomic.Bool         // a write has shown that Status is no longer true
 	rediscover signal              // nil: it was not discovered
 }
+
+// Stream is a watch of handled objects.
+type Stream = stream[*object.Snapshot, *snapshots]
 
 // NewResource returns a resource that is not watched yet.
 func NewResource(found discovery.SelectedResource, api *kube.Client) *Resource {
@@ -92,7 +98,7 @@ func (r *Resource) Cached(name types.NamespacedName) *object.Snapshot {
 	if s == nil {
 		return nil
 	}
-	return s.get(name)
+	return s.kept.get(name)
 }
 
 // Has reports whether the watch has this object with its uid.
@@ -105,7 +111,7 @@ func (r *Resource) Has(name types.NamespacedName, uid types.UID) bool {
 func (r *Resource) Objects() []*object.Snapshot {
 	var snapshots []*object.Snapshot
 	for _, s := range r.streams.all() {
-		snapshots = append(snapshots, s.all()...)
+		snapshots = append(snapshots, s.kept.all()...)
 	}
 	return snapshots
 }
@@ -113,18 +119,9 @@ func (r *Resource) Objects() []*object.Snapshot {
 // Size returns the number of objects in the streams.
 func (r *Resource) Size() (number int) {
 	for _, s := range r.streams.all() {
-		number += s.size()
+		number += s.kept.size()
 	}
 	return number
-}
-
-// Statuses returns the state of each stream.
-func (r *Resource) Statuses() []Status {
-	var all []Status
-	for _, s := range r.streams.all() {
-		all = append(all, Status{Resource: r.Name, Namespace: s.namespace, Listed: s.isListed(), Err: s.attempts.Err()})
-	}
-	return all
 }
 
 // Version is the version of an object from the watch, and its current version.
@@ -139,10 +136,10 @@ type Version struct {
 func (r *Resource) Versions(ctx context.Context) ([]Version, error) {
 	var all []Version
 	for _, s := range r.streams.all() {
-		seen := s.all() // before listing: objects missing from the list are then deleted, not new
+		seen := s.kept.all() // before listing: objects missing from the list are then deleted, not new
 		now, err := r.API.ListVersions(ctx, s.namespace)
 		switch {
-		case err != nil && s.hasNothing(err):
+		case err != nil && hasNothing(s, err):
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("%s cannot be listed: %w", r.Name, err)
@@ -157,4 +154,62 @@ func (r *Resource) Versions(ctx context.Context) ([]Version, error) {
 		}
 	}
 	return all, nil
+}
+
+// hasNothing reports whether the error of a list means that there is nothing to handle: the
+// resource was removed, the stream was stopped, or it has never shown any objects.
+func hasNothing(s *Stream, err error) bool {
+	select {
+	case <-s.stopped:
+		return true
+	default:
+		return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && !s.listed.isSet()
+	}
+}
+
+// NewStream returns a stream that passes the events of a resource to a consumer. No reflector feeds it.
+func NewStream(ctx context.Context, r *Resource, namespace string, c Consumer) *Stream {
+	return newStream(namespace, &snapshots{
+		observe:   func(event object.WatchEvent) { c.Observe(ctx, r, event) },
+		beginAnew: func(now *object.Snapshot) { c.BeginAnew(r, r.Key(now)) },
+		objects:   map[types.NamespacedName]*object.Snapshot{},
+	})
+}
+
+// streams contains the streams of one resource. One goroutine changes them; others can read
+// them without waiting.
+type streams struct {
+	current atomic.Pointer[map[string]*Stream]
+}
+
+// all returns the streams by namespace. Do not modify the map.
+func (s *streams) all() map[string]*Stream {
+	if current := s.current.Load(); current != nil {
+		return *current
+	}
+	return nil
+}
+
+// of returns the stream with the objects of a namespace, or nil if there is none.
+func (s *streams) of(namespace string) *Stream {
+	all := s.all()
+	if cluster := all[metav1.NamespaceAll]; cluster != nil {
+		return cluster
+	}
+	return all[namespace]
+}
+
+func (s *streams) put(added *Stream) {
+	changed := maps.Clone(s.all())
+	if changed == nil {
+		changed = map[string]*Stream{}
+	}
+	changed[added.namespace] = added
+	s.current.Store(&changed)
+}
+
+func (s *streams) remove(namespace string) {
+	changed := maps.Clone(s.all())
+	delete(changed, namespace)
+	s.current.Store(&changed)
 }

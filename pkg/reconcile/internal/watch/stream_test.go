@@ -47,12 +47,12 @@ func TestStatusesHaveTheLastError(t *testing.T) {
 		err              error
 		isNew, recovered bool
 	}{{nil, false, false}, {refused, true, false}, {refused, false, false}, {nil, false, true}, {nil, false, false}, {refused, true, false}, {errors.New("refused again"), false, false}, {down, true, false}} {
-		if isNew, recovered := s.attempts.store(step.err); isNew != step.isNew || recovered != step.recovered {
+		if isNew, recovered := s.attempts.replaceError(step.err); isNew != step.isNew || recovered != step.recovered {
 			t.Errorf("%d. %v: new %t, recovered %t", i+1, step.err, isNew, recovered)
 		}
 	}
-	got := r.Statuses()
-	if len(got) != 1 || got[0].Namespace != "ns" || got[0].Listed || got[0].Err == nil {
+	got := s.status()
+	if got.Namespace != "ns" || got.Listed || got.Err == nil {
 		t.Errorf("got %+v", got)
 	}
 }

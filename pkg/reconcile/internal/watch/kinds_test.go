@@ -1,4 +1,4 @@
-package kinds
+package watch
 
 import (
 	"context"
@@ -24,7 +24,7 @@ var (
 func TestClusterIsAskedRarelyForUnknownKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		served := &Served{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
+		kinds := &Kinds{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
 			asked++
 			time.Sleep(time.Millisecond)
 			return discovery.Snapshot{}, nil
@@ -33,7 +33,7 @@ func TestClusterIsAskedRarelyForUnknownKinds(t *testing.T) {
 		for range 100 {
 			all.Go(func() {
 				for range 3 {
-					if _, err := served.FindKind(t.Context(), theme); !IsNotServed(err) {
+					if _, err := kinds.FindKind(t.Context(), theme); !IsNotServed(err) {
 						t.Errorf("got %v", err)
 					}
 				}
@@ -50,16 +50,16 @@ func TestClusterIsAskedRarelyForUnknownKinds(t *testing.T) {
 func TestAnswerThatIsOlderThanTheQuestionIsNotANo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var present discovery.Snapshot
-		served := &Served{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) { return present, nil })}
-		if _, err := served.FindKind(t.Context(), theme); !IsNotServed(err) {
+		kinds := &Kinds{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) { return present, nil })}
+		if _, err := kinds.FindKind(t.Context(), theme); !IsNotServed(err) {
 			t.Fatalf("got %v", err)
 		}
 		present.Resources = []selector.Resource{theThemes}
 		time.Sleep(time.Millisecond)
-		if found, err := served.FindKind(t.Context(), theme); err != nil || found.Plural != "configmaps" {
+		if found, err := kinds.FindKind(t.Context(), theme); err != nil || found.Plural != "configmaps" {
 			t.Errorf("got %v and %v", found, err)
 		}
-		if _, err := served.Find(t.Context(), theme.WithVersion("v1")); err != nil {
+		if _, err := kinds.Find(t.Context(), theme.WithVersion("v1")); err != nil {
 			t.Error(err)
 		}
 	})
@@ -70,15 +70,15 @@ func TestScanThatIsUnderWayIsNotANo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var present atomic.Pointer[discovery.Snapshot]
 		present.Store(&discovery.Snapshot{})
-		served := &Served{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
+		kinds := &Kinds{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
 			old := *present.Load()
 			time.Sleep(time.Second)
 			return old, nil
 		})}
-		go func() { _, _ = served.FindKind(t.Context(), theme) }()
+		go func() { _, _ = kinds.FindKind(t.Context(), theme) }()
 		time.Sleep(time.Millisecond)
 		present.Store(&discovery.Snapshot{Resources: []selector.Resource{theThemes}})
-		if found, err := served.FindKind(t.Context(), theme); err != nil || found.Plural != "configmaps" {
+		if found, err := kinds.FindKind(t.Context(), theme); err != nil || found.Plural != "configmaps" {
 			t.Errorf("got %v and %v", found, err)
 		}
 	})
@@ -86,14 +86,14 @@ func TestScanThatIsUnderWayIsNotANo(t *testing.T) {
 
 func TestNoAnswerIsNotANo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		served := &Served{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
+		kinds := &Kinds{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
 			return discovery.Snapshot{}, errors.New("connection refused")
 		})}
 		for range 3 {
-			if _, err := served.FindKind(t.Context(), theme); err == nil || IsNotServed(err) {
+			if _, err := kinds.FindKind(t.Context(), theme); err == nil || IsNotServed(err) {
 				t.Errorf("got %v", err)
 			}
-			if _, err := served.FindKindAgain(t.Context(), theme); err == nil || IsNotServed(err) {
+			if _, err := kinds.FindKindAgain(t.Context(), theme); err == nil || IsNotServed(err) {
 				t.Errorf("again: got %v", err)
 			}
 		}
@@ -103,7 +103,7 @@ func TestNoAnswerIsNotANo(t *testing.T) {
 // The caller whose context the scan has can end.
 func TestEndOfAnotherCallerIsNotANo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		served := &Served{Source: discovery.SourceFunc(func(ctx context.Context) (discovery.Snapshot, error) {
+		kinds := &Kinds{Source: discovery.SourceFunc(func(ctx context.Context) (discovery.Snapshot, error) {
 			select {
 			case <-ctx.Done():
 				return discovery.Snapshot{}, ctx.Err()
@@ -113,9 +113,9 @@ func TestEndOfAnotherCallerIsNotANo(t *testing.T) {
 		})}
 		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		go func() { _, _ = served.FindKind(short, theme) }()
+		go func() { _, _ = kinds.FindKind(short, theme) }()
 		synctest.Wait()
-		if found, err := served.FindKind(t.Context(), theme); err != nil || found.Plural != "configmaps" {
+		if found, err := kinds.FindKind(t.Context(), theme); err != nil || found.Plural != "configmaps" {
 			t.Errorf("got %v and %v", found, err)
 		}
 	})
@@ -124,14 +124,14 @@ func TestEndOfAnotherCallerIsNotANo(t *testing.T) {
 // The server behind an API group can be down. Its objects are not gone.
 func TestKindOfAGroupThatCannotBeDiscoveredIsUnknown(t *testing.T) {
 	down := schema.GroupVersion{Group: "metrics.example.com", Version: "v1"}
-	served := &Served{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
+	kinds := &Kinds{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
 		return discovery.Snapshot{Failed: map[schema.GroupVersion]error{down: errors.New("no endpoints")}}, nil
 	})}
-	_, err := served.FindKind(t.Context(), schema.GroupKind{Group: down.Group, Kind: "Probe"})
+	_, err := kinds.FindKind(t.Context(), schema.GroupKind{Group: down.Group, Kind: "Probe"})
 	if err == nil || IsNotServed(err) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := served.FindKind(t.Context(), schema.GroupKind{Kind: "ConfigMap"}); !IsNotServed(err) {
+	if _, err := kinds.FindKind(t.Context(), schema.GroupKind{Kind: "ConfigMap"}); !IsNotServed(err) {
 		t.Errorf("another group: %v", err)
 	}
 }
