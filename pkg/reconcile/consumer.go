@@ -17,11 +17,11 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
@@ -277,7 +277,7 @@ func (c consumer) setUpChildren(r *resource, found discovery.SelectedResource) {
 		return d.Kind == handler.OnChild && slices.Contains(found.Selectors, d.Children)
 	})
 	if hasChildren {
-		r.asChild = &children.Kind{Resource: r.Resource.Resource, Selectors: found.Selectors, Objects: r.Objects}
+		r.asChild = &triggers.ChildKind{Resource: r.Resource.Resource, Selectors: found.Selectors, Objects: r.Objects}
 		index.AddKind(r.asChild)
 	}
 }

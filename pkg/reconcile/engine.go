@@ -47,7 +47,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
@@ -58,11 +57,11 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/undeclared"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/reconcile/recording"
-	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -146,7 +145,7 @@ type Engine struct {
 	abort        context.CancelCauseFunc
 
 	// children knows the children of all parents with handlers for them.
-	children *children.Index
+	children *triggers.Children
 
 	mu    sync.Mutex                  // changes the queue, and guards the passes
 	queue atomic.Pointer[queue.Queue] // nil without workers
@@ -179,7 +178,7 @@ func New(config Config) *Engine {
 		runsCode:    runsCode(s),
 		eventLogger: config.eventLogger(),
 		undeclared:  undeclared.Handlers{Logger: config.Logger},
-		children:    children.NewIndex(),
+		children:    triggers.NewChildren(),
 		detached:    map[object.Key]*pass{},
 		abandoned:   map[object.Key]*abandoned{},
 		supervisor:  daemons.New(daemons.Options{Backoff: s.Execution.Backoff, CancellationPolling: s.Background.CancellationPolling}),

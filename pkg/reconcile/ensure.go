@@ -21,8 +21,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
-	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 )
 
 // addConverger adds the converger if there are handlers that return children.

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
-	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 )
 
 type m = map[string]any
@@ -59,7 +59,7 @@ func parental(r *registry.Registry, called func()) {
 
 var ofPods = selector.New("v1", "pods")
 
-var pods = &children.Kind{Resource: selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}, Selectors: []selector.Selector{ofPods}}
+var pods = &triggers.ChildKind{Resource: selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}, Selectors: []selector.Selector{ofPods}}
 
 func setUpChildren(e *Engine) {
 	consumer{e}.setUpChildren(e.resources.get(kex.String()), discovery.SelectedResource{})

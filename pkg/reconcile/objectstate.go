@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
-	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 )
 
 // objectState is the state that the process keeps about one object between passes. Every

@@ -18,12 +18,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
@@ -42,7 +42,7 @@ type resource struct {
 	// drifting contains the handlers that decide about what others change in children.
 	drifting registry.Handlers
 	// asChild is set if the objects can be children of others.
-	asChild *children.Kind
+	asChild *triggers.ChildKind
 	// runsCode is set if code of users decides about the handlers.
 	runsCode bool
 	// leaving contains the daemons of objects that are no longer watched.

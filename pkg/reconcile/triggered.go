@@ -8,10 +8,9 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
-	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -81,12 +80,12 @@ func (p *pass) newTrigger(c *cycle, d *handler.Declaration, failed bool) trigger
 		// The children of a copy are not those of its original: there are none yet.
 		return engine.followChildren(d, key, uid, failed || p.object.copied || p.mustCatchUp(c, d.Top().ID))
 	}
-	link := children.OwnedBy(p.resource.GVK().GroupKind(), uid)
+	link := triggers.OwnedBy(p.resource.GVK().GroupKind(), uid)
 	if d.ChildLabel != "" {
-		link = children.LabeledWith(d.ChildLabel, string(uid))
+		link = triggers.LabeledWith(d.ChildLabel, string(uid))
 	}
-	parent := children.Parent{Link: link, Namespace: key.Namespace, Enqueue: func() { engine.enqueue(key) }}
-	return children.Follow(engine.children, d, parent, failed || p.object.initial.Load())
+	parent := triggers.Parent{Link: link, Namespace: key.Namespace, Enqueue: func() { engine.enqueue(key) }}
+	return engine.children.NewFollowing(d, parent, failed || p.object.initial.Load())
 }
 
 // mustCatchUp reports whether children may have changed since the end of an earlier process, and their handler is not

@@ -58,7 +58,7 @@ func TestIgnoredErrorsKeepTheValues(t *testing.T) {
 		w.answers(func(*handler.Indexed) error { panic("a mistake") })
 		w.change("one", "d")
 		w.has("one=a")
-		w.logged(`"error"="panic: a mistake" "object"="one" "handler"="values" "stack"="github.com/kopf-go/kopf/pkg/reconcile/indexing_test.`)
+		w.logged(`"error"="panic: a mistake" "object"="one" "handler"="values" "stack"="github.com/kopf-go/kopf/pkg/reconcile/internal/indexing_test.`)
 
 		// The object is not excluded, and the attempts are not counted.
 		w.answers(func(*handler.Indexed) error { return nil })

@@ -1,4 +1,4 @@
-package children_test
+package triggers_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/children"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 )
 
 var (
@@ -21,8 +21,8 @@ var (
 )
 
 // pods returns the kind of pods, whose watch has the given objects.
-func pods(listed ...*object.Snapshot) *children.Kind {
-	return &children.Kind{Resource: podKind, Selectors: []selector.Selector{ofPods}, Objects: func() []*object.Snapshot { return listed }}
+func pods(listed ...*object.Snapshot) *triggers.ChildKind {
+	return &triggers.ChildKind{Resource: podKind, Selectors: []selector.Selector{ofPods}, Objects: func() []*object.Snapshot { return listed }}
 }
 
 // pod is a pod in the namespace ns. Its fields are "owner=uid", "label=value", "size=1", and
@@ -55,7 +55,7 @@ func pod(t testing.TB, name string, fields ...string) *object.Snapshot {
 // witness notes what it is told.
 type witness struct{ lines []string }
 
-func (w *witness) Observe(e children.Event) {
+func (w *witness) Observe(e triggers.Event) {
 	line := fmt.Sprintf("%s %s", e.Child.Snapshot.GetName(), e.Change)
 	if e.Before != nil {
 		line += " from " + e.Before.GetResourceVersion()
@@ -73,13 +73,13 @@ func (w *witness) expect(t *testing.T, want ...string) {
 }
 
 // follow returns a witness of the children of a parent.
-func follow(x *children.Index, link children.Link) *witness {
+func follow(x *triggers.Children, link triggers.Link) *witness {
 	w := &witness{}
 	x.Follow(link, w, nil)
 	return w
 }
 
-func ownedBy(uid string) children.Link { return children.OwnedBy(webs, types.UID(uid)) }
+func ownedBy(uid string) triggers.Link { return triggers.OwnedBy(webs, types.UID(uid)) }
 
 func added(s *object.Snapshot) object.WatchEvent {
 	return object.WatchEvent{Type: apiwatch.Added, Snapshot: s}
@@ -94,7 +94,7 @@ func deleted(s *object.Snapshot) object.WatchEvent {
 }
 
 // names describes children.
-func names(all []children.Child) string {
+func names(all []triggers.Child) string {
 	var found []string
 	for _, child := range all {
 		found = append(found, child.Snapshot.GetName())

@@ -245,10 +245,11 @@ func (c *Calls) add(e *entry) {
 
 // record returns the record of a call.
 func (c *Calls) record(id string) *storage.Record {
-	if owner := c.owners[id]; owner != nil {
-		return owner.records[id]
+	owner := c.owners[id]
+	if owner == nil {
+		return nil
 	}
-	return nil
+	return owner.records[id]
 }
 
 // Begin notes that a call begins.
@@ -265,7 +266,8 @@ func (c *Calls) Records() map[string]*storage.Record {
 		wanted[id] = nil
 	}
 	for _, e := range c.of.handlers {
-		if worst := c.worst(e); worst != nil {
+		worst := c.worst(e)
+		if worst != nil {
 			wanted[e.id] = worst
 		}
 	}
@@ -277,10 +279,11 @@ func (c *Calls) Ended(id string) *storage.Record {
 	if c.owners[id] == nil {
 		return nil
 	}
-	if state := c.Progress.Load(id); state.Finished() {
-		return &state.Record
+	state := c.Progress.Load(id)
+	if !state.Finished() {
+		return nil
 	}
-	return nil
+	return &state.Record
 }
 
 // worst returns the record of the failing call of a handler with the most attempts, or nil if
@@ -291,13 +294,15 @@ func (c *Calls) worst(e *entry) *storage.Record {
 		if owner != e {
 			continue
 		}
-		if state := c.Progress.Load(id); state.Retries > 0 && !state.Finished() {
+		state := c.Progress.Load(id)
+		switch {
+		case state.Finished():
+			delete(records, id)
+		case state.Retries > 0:
 			if records == nil {
 				records = map[string]*storage.Record{}
 			}
 			records[id] = &state.Record
-		} else if state.Finished() {
-			delete(records, id)
 		}
 	}
 	var worst *storage.Record

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 )
 
 // spreading returns a running Spread with the flags of so many objects, and when each was set.

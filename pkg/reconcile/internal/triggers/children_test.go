@@ -1,4 +1,4 @@
-package children_test
+package triggers_test
 
 import (
 	"fmt"
@@ -6,30 +6,30 @@ import (
 	"testing"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/children"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 )
 
-func newIndex() *children.Index {
-	x := children.NewIndex()
+func newChildren() *triggers.Children {
+	x := triggers.NewChildren()
 	x.IndexOwners(webs)
 	x.IndexLabel("parent")
 	return x
 }
 
 func TestFollowersAreToldAboutChildren(t *testing.T) {
-	x, kind := newIndex(), pods()
+	x, kind := newChildren(), pods()
 	w := follow(x, ownedBy("u1"))
 	x.Observe(kind, object.WatchEvent{Snapshot: pod(t, "a", "owner=u1")})
 	x.Observe(kind, added(pod(t, "b", "owner=u1")))
 	x.Observe(kind, added(pod(t, "stranger", "owner=u2")))
 	x.Observe(kind, modified(pod(t, "a", "owner=u1", "size=1")))
 	w.expect(t, "a created", "b created", "a modified from v0")
-	if got := names(x.Children(ownedBy("u1"))); got != "a b" {
+	if got := names(x.Of(ownedBy("u1"))); got != "a b" {
 		t.Errorf("got %s", got)
 	}
 	x.Observe(kind, deleted(pod(t, "a", "owner=u1", "size=2")))
 	w.expect(t, "a deleted from v1")
-	if got := names(x.Children(ownedBy("u1"))); got != "b" {
+	if got := names(x.Of(ownedBy("u1"))); got != "b" {
 		t.Errorf("got %s", got)
 	}
 	x.Unfollow(ownedBy("u1"), w)
@@ -43,10 +43,10 @@ func TestAMovedChildLeavesOneParentAndArrivesAtAnother(t *testing.T) {
 		"by its label": {"label=u1", "label=u2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x, kind := newIndex(), pods()
+			x, kind := newChildren(), pods()
 			link := ownedBy
 			if test.before == "label=u1" {
-				link = func(uid string) children.Link { return children.LabeledWith("parent", uid) }
+				link = func(uid string) triggers.Link { return triggers.LabeledWith("parent", uid) }
 			}
 			first, second := follow(x, link("u1")), follow(x, link("u2"))
 			x.Observe(kind, added(pod(t, "a", test.before)))
@@ -63,18 +63,18 @@ func TestAMovedChildLeavesOneParentAndArrivesAtAnother(t *testing.T) {
 
 // The last version of a deleted object can have other owners than the one before.
 func TestADeletedChildLeavesItsLastKnownParent(t *testing.T) {
-	x, kind := newIndex(), pods()
+	x, kind := newChildren(), pods()
 	w := follow(x, ownedBy("u1"))
 	x.Observe(kind, added(pod(t, "a", "owner=u1")))
 	x.Observe(kind, deleted(pod(t, "a")))
 	w.expect(t, "a created", "a deleted from v0")
-	if got := x.Children(ownedBy("u1")); len(got) > 0 {
+	if got := x.Of(ownedBy("u1")); len(got) > 0 {
 		t.Errorf("got %s", names(got))
 	}
 }
 
 func TestAChildCanHaveSeveralLinksToOneParent(t *testing.T) {
-	x, kind := newIndex(), pods()
+	x, kind := newChildren(), pods()
 	w := follow(x, ownedBy("u1"))
 	x.Observe(kind, added(pod(t, "a", "owner=u1", "owner=u1", "owner=u2", "label=u1")))
 	w.expect(t, "a created")
@@ -82,17 +82,17 @@ func TestAChildCanHaveSeveralLinksToOneParent(t *testing.T) {
 
 // Kinds of parents and labels can become known after their children.
 func TestExistingChildrenAreAdded(t *testing.T) {
-	x, kind := children.NewIndex(), pods(pod(t, "a", "owner=u1", "label=u1"))
+	x, kind := triggers.NewChildren(), pods(pod(t, "a", "owner=u1", "label=u1"))
 	x.AddKind(kind)
 	x.Observe(kind, modified(pod(t, "a", "owner=u1", "label=u1")))
-	if got := x.Children(ownedBy("u1")); len(got) > 0 {
+	if got := x.Of(ownedBy("u1")); len(got) > 0 {
 		t.Errorf("got %s", names(got))
 	}
 	w := follow(x, ownedBy("u1"))
 	x.IndexOwners(webs)
 	x.IndexLabel("parent")
-	for _, link := range []children.Link{ownedBy("u1"), children.LabeledWith("parent", "u1")} {
-		if got := names(x.Children(link)); got != "a" {
+	for _, link := range []triggers.Link{ownedBy("u1"), triggers.LabeledWith("parent", "u1")} {
+		if got := names(x.Of(link)); got != "a" {
 			t.Errorf("got %q for %s", got, link)
 		}
 	}
@@ -100,16 +100,16 @@ func TestExistingChildrenAreAdded(t *testing.T) {
 }
 
 func TestForgottenChildrenAreNotTold(t *testing.T) {
-	x, kind := newIndex(), pods()
+	x, kind := newChildren(), pods()
 	w := follow(x, ownedBy("u1"))
 	x.Observe(kind, added(pod(t, "a", "owner=u1")))
 	w.lines = nil
 	x.Forget(kind, "other")
-	if got := names(x.Children(ownedBy("u1"))); got != "a" {
+	if got := names(x.Of(ownedBy("u1"))); got != "a" {
 		t.Errorf("got %s", got)
 	}
 	x.Forget(kind, "ns")
-	if got := x.Children(ownedBy("u1")); len(got) > 0 {
+	if got := x.Of(ownedBy("u1")); len(got) > 0 {
 		t.Errorf("got %s", names(got))
 	}
 	w.expect(t)
@@ -123,7 +123,7 @@ func TestAChildTakesLittleMemory(t *testing.T) {
 		siblings int
 		limit    int64
 	}{{1, 500}, {5, 200}, {100, 150}} {
-		x, kind := newIndex(), pods()
+		x, kind := newChildren(), pods()
 		var snapshots []*object.Snapshot
 		for i := range count {
 			snapshots = append(snapshots, pod(t, fmt.Sprintf("pod-%05d-0123456789", i), fmt.Sprintf("owner=%036d", i/test.siblings)))
@@ -151,7 +151,7 @@ func TestAChildTakesLittleMemory(t *testing.T) {
 
 // Objects that are no children cost nothing.
 func TestAStrangerTakesNoMemory(t *testing.T) {
-	x, kind := newIndex(), pods()
+	x, kind := newChildren(), pods()
 	stranger := pod(t, "a")
 	before := inUse()
 	for range 1000 {
@@ -173,15 +173,15 @@ func inUse() int64 {
 
 // Selectors can name two versions of a resource.
 func TestAnObjectInTwoVersionsIsAChildOfBothKinds(t *testing.T) {
-	x, first, second := newIndex(), pods(), pods()
-	for _, kind := range []*children.Kind{first, second} {
+	x, first, second := newChildren(), pods(), pods()
+	for _, kind := range []*triggers.ChildKind{first, second} {
 		x.Observe(kind, added(pod(t, "a", "owner=u1")))
 	}
-	if got := x.Children(ownedBy("u1")); len(got) != 2 {
+	if got := x.Of(ownedBy("u1")); len(got) != 2 {
 		t.Errorf("got %s", names(got))
 	}
 	x.Forget(first, "")
-	if got := x.Children(ownedBy("u1")); len(got) != 1 || got[0].Kind != second {
+	if got := x.Of(ownedBy("u1")); len(got) != 1 || got[0].Kind != second {
 		t.Errorf("got %s", names(got))
 	}
 }

@@ -1,4 +1,4 @@
-package children_test
+package triggers_test
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/children"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 )
 
 // followed is a parent whose handler is called.
 type followed struct {
 	t       *testing.T
-	index   *children.Index
-	kind    *children.Kind
-	trigger *children.Following
+	index   *triggers.Children
+	kind    *triggers.ChildKind
+	trigger *triggers.Following
 	passes  int
 	lines   []string
 	during  func() // happens while the handler runs
@@ -26,7 +26,7 @@ type followed struct {
 
 // followingOf returns the parent u1, whose handler was told about the children that it has.
 func followingOf(t *testing.T, isKnown bool, existing ...*object.Snapshot) *followed {
-	f := &followed{t: t, index: newIndex(), kind: pods(), during: func() {}}
+	f := &followed{t: t, index: newChildren(), kind: pods(), during: func() {}}
 	for _, child := range existing {
 		f.index.Observe(f.kind, added(child))
 	}
@@ -34,8 +34,8 @@ func followingOf(t *testing.T, isKnown bool, existing ...*object.Snapshot) *foll
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent := children.Parent{Link: ownedBy("u1"), Namespace: "ns", Enqueue: func() { f.passes++ }}
-	f.trigger = children.Follow(f.index, d, parent, isKnown)
+	parent := triggers.Parent{Link: ownedBy("u1"), Namespace: "ns", Enqueue: func() { f.passes++ }}
+	f.trigger = f.index.NewFollowing(d, parent, isKnown)
 	return f
 }
 

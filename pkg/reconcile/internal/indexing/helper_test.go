@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/indexing"
 )
 
 // world is a cluster with pods, and an index of the values of their spec.value.

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 

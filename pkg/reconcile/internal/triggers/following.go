@@ -1,4 +1,4 @@
-package children
+package triggers
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 )
 
 // Parent is an object with a handler of children.
@@ -28,9 +27,9 @@ type Parent struct {
 //
 // Only pending calls take memory: they keep the version of the child that the handler knows.
 type Following struct {
-	index   *Index
-	handler *handler.Declaration
-	parent  Parent
+	children *Children
+	handler  *handler.Declaration
+	parent   Parent
 
 	mu sync.Mutex
 	// all is the state of the call about all children. While it is pending, no other calls
@@ -44,19 +43,19 @@ type Following struct {
 }
 
 var (
-	_ triggers.Trigger = (*Following)(nil)
-	_ Follower         = (*Following)(nil)
+	_ Trigger  = (*Following)(nil)
+	_ Follower = (*Following)(nil)
 )
 
-// Follow starts to follow the children of a parent. If isKnown is set, the handler may know the
+// NewFollowing returns a trigger that follows the children of a parent. If isKnown is set, the handler may know the
 // parent from an earlier process: it is called about all children, even if there are none.
 // Otherwise, the children that exist already are new to it.
-func Follow(index *Index, d *handler.Declaration, parent Parent, isKnown bool) *Following {
-	f := &Following{index: index, handler: d, parent: parent}
+func (c *Children) NewFollowing(d *handler.Declaration, parent Parent, isKnown bool) *Following {
+	f := &Following{children: c, handler: d, parent: parent}
 	if isKnown {
 		f.all = waiting
 	}
-	index.Follow(parent.Link, f, func(children []Child) {
+	c.Follow(parent.Link, f, func(children []Child) {
 		for _, child := range children {
 			if f.selects(child) {
 				f.note(Event{Change: Created, Link: parent.Link, Child: child})
@@ -133,14 +132,14 @@ func (f *Following) remove(call *childCall) {
 	}
 }
 
-// IsPending implements triggers.Trigger.
+// IsPending implements Trigger.
 func (f *Following) IsPending() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.all != notNeeded || len(f.pending) > 0
 }
 
-// Calls implements triggers.Trigger. Two children that had the same name one after another
+// Calls implements Trigger. Two children that had the same name one after another
 // have their calls one after another.
 func (f *Following) Calls() []*handler.Declaration {
 	if f.isAllPending() {
@@ -171,7 +170,7 @@ func (f *Following) sorted() []*childCall {
 func (f *Following) about(call *childCall) handler.ChildCall {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return call.about(f.children)
+	return call.about(f.current)
 }
 
 // isAllPending reports whether the call about all children is pending, also after it was
@@ -211,16 +210,17 @@ func (f *Following) dropUnchanged() {
 	}
 }
 
-// Begin implements triggers.Trigger. The call about all children begins in allChildren.
+// Begin implements Trigger. The call about all children begins in allChildren.
 func (f *Following) Begin(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if call := f.offered[id]; call != nil && id != f.handler.ID {
+	call := f.offered[id]
+	if call != nil && id != f.handler.ID {
 		call.begin()
 	}
 }
 
-// End implements triggers.Trigger. The call of another child of the same name follows.
+// End implements Trigger. The call of another child of the same name follows.
 func (f *Following) End(id string, again bool) {
 	if f.end(id, again) {
 		f.parent.Enqueue()
@@ -268,13 +268,13 @@ func (f *Following) hasNamesake(call *childCall) bool {
 	return false
 }
 
-// Stop implements triggers.Trigger.
-func (f *Following) Stop() { f.index.Unfollow(f.parent.Link, f) }
+// Stop implements Trigger.
+func (f *Following) Stop() { f.children.Unfollow(f.parent.Link, f) }
 
 // allChildren begins the call about all children: changes from now on lead to other calls.
 func (f *Following) allChildren() handler.ChildCall {
 	var found []*object.Snapshot
-	f.index.View(f.parent.Link, func(children []Child) {
+	f.children.View(f.parent.Link, func(children []Child) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.all = running
@@ -284,10 +284,8 @@ func (f *Following) allChildren() handler.ChildCall {
 	return handler.ChildCall{Reason: cause.Resume, Children: func() []*object.Snapshot { return found }}
 }
 
-// children returns the current children.
-func (f *Following) children() []*object.Snapshot {
-	return f.snapshots(f.index.Children(f.parent.Link))
-}
+// current returns the current children that the handler is for.
+func (f *Following) current() []*object.Snapshot { return f.snapshots(f.children.Of(f.parent.Link)) }
 
 // snapshots returns the children that the handler is for.
 func (f *Following) snapshots(children []Child) []*object.Snapshot {
@@ -298,4 +296,78 @@ func (f *Following) snapshots(children []Child) []*object.Snapshot {
 		}
 	}
 	return found
+}
+
+// callState is the state of a call.
+type callState int
+
+const (
+	notNeeded callState = iota
+	waiting
+	running
+)
+
+// childCall is a pending call about one child.
+type childCall struct {
+	id    string // below that of the handler
+	uid   types.UID
+	order uint64
+
+	former *object.Snapshot // of the last successful call; nil if there is none
+	now    state
+	taken  state // what a running call is about
+	status callState
+	// again is set if something has happened since the call began, and tried if there was an
+	// attempt, which may have had effects.
+	again, tried bool
+	// differs is the latest version that is known to differ from the former one.
+	differs *object.Snapshot
+}
+
+// state is the latest version of a child, and whether the parent still has it.
+type state struct {
+	snapshot    *object.Snapshot
+	gone, moved bool
+}
+
+// about returns what a running call is about. The function returns the current children.
+func (c *childCall) about(children func() []*object.Snapshot) handler.ChildCall {
+	of := handler.ChildCall{Reason: cause.Update, Child: c.taken.snapshot, Former: c.former, Children: children}
+	switch {
+	case c.taken.gone:
+		of.Reason = cause.Delete
+		of.Moved = c.taken.moved
+	case c.former == nil:
+		of.Reason = cause.Create
+		of.Moved = c.taken.moved
+	}
+	return of
+}
+
+// isUnknown reports whether the handler has never heard of the child, which is gone.
+func (c *childCall) isUnknown() bool {
+	return c.now.gone && c.former == nil && c.status != running && !c.tried
+}
+
+// begin notes that the call begins.
+func (c *childCall) begin() {
+	c.taken = c.now
+	c.status = running
+	c.again = false
+	c.tried = true
+}
+
+// succeed notes that the call has succeeded, so that the next one begins where it ended.
+func (c *childCall) succeed() {
+	c.former = c.taken.snapshot
+	c.status = waiting
+	c.tried = false
+	if c.taken.gone {
+		c.former = nil
+	}
+}
+
+// canCompare reports whether it matters for the call if the child has changed at all.
+func (c *childCall) canCompare() bool {
+	return c.former != nil && !c.now.gone && !c.tried && c.differs != c.now.snapshot
 }
