@@ -58,7 +58,7 @@ func (c *Children) NewFollowing(d *handler.Declaration, parent Parent, isKnown b
 	c.Follow(parent.Link, f, func(children []Child) {
 		for _, child := range children {
 			if f.selects(child) {
-				f.note(Event{Change: Created, Link: parent.Link, Child: child})
+				f.record(Event{Change: Created, Link: parent.Link, Child: child})
 			}
 		}
 	})
@@ -75,14 +75,14 @@ func (f *Following) Observe(event Event) {
 	if !f.selects(event.Child) {
 		return
 	}
-	if f.note(event) {
+	if f.record(event) {
 		f.parent.Enqueue()
 	}
 }
 
-// note notes a change of a child. It reports whether a pass must be made: it need not if the
+// record records a change of a child. It reports whether a pass must be made: it need not if the
 // handler waits already, maybe for its next attempt.
-func (f *Following) note(event Event) bool {
+func (f *Following) record(event Event) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.all == waiting {
@@ -349,7 +349,7 @@ func (c *childCall) isUnknown() bool {
 	return c.now.gone && c.former == nil && c.status != running && !c.tried
 }
 
-// begin notes that the call begins.
+// begin marks the call as running.
 func (c *childCall) begin() {
 	c.taken = c.now
 	c.status = running
@@ -357,7 +357,7 @@ func (c *childCall) begin() {
 	c.tried = true
 }
 
-// succeed notes that the call has succeeded, so that the next one begins where it ended.
+// succeed marks the call as successful, so that the next one begins where it ended.
 func (c *childCall) succeed() {
 	c.former = c.taken.snapshot
 	c.status = waiting

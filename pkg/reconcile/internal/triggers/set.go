@@ -89,7 +89,7 @@ func (s *Set) Sync(o Object) error {
 			}
 			if record != nil {
 				records[d.ID] = record
-				known.noteStored(d.ID, true)
+				known.markStored(d.ID, true)
 			}
 		}
 		s.put(o.Key, known)
@@ -107,7 +107,7 @@ func (s *Set) Sync(o Object) error {
 	return nil
 }
 
-// Repeat notes that a handler is called for a state of an object before the handlers of changes have seen it. They may
+// Repeat marks a handler that is called for a state of an object before the handlers of changes have seen it. They may
 // never see it, because the change can be taken back. So the handler is called once more when it is not ahead of them.
 func (s *Set) Repeat(key object.Key, handler string) {
 	s.mu.Lock()
@@ -166,7 +166,7 @@ func (t *triggered) entry(id string) *entry {
 	return t.handlers[i]
 }
 
-func (t *triggered) noteStored(id string, isStored bool) {
+func (t *triggered) markStored(id string, isStored bool) {
 	switch {
 	case !isStored:
 		delete(t.stored, id)
@@ -252,7 +252,7 @@ func (c *Calls) record(id string) *storage.Record {
 	return owner.records[id]
 }
 
-// Begin notes that a call begins.
+// Begin marks a call as begun.
 func (c *Calls) Begin(id string) {
 	c.begun[id] = struct{}{}
 	c.owners[id].trigger.Begin(id)
@@ -317,7 +317,7 @@ func (c *Calls) worst(e *entry) *storage.Record {
 // End takes over the outcomes of the calls, after the records were written.
 func (c *Calls) End() {
 	for id, record := range c.Records() {
-		c.of.noteStored(id, record != nil)
+		c.of.markStored(id, record != nil)
 	}
 	for id := range c.begun {
 		e := c.owners[id]

@@ -102,7 +102,7 @@ func (w *Watcher) startChildStream(scope childScope, r selector.Resource) {
 	ctx := w.lifetime
 	client := w.cluster.Resource(r.GVR()).Namespace(scope.namespace)
 	narrow := func(options *metav1.ListOptions) { options.LabelSelector = convergence.OwnerLabel }
-	source := relist.NewSource(client, w.Settings.Networking.RequestTimeout, w.Settings.Watching, narrow, s.attempts.note)
+	source := relist.NewSource(client, w.Settings.Networking.RequestTimeout, w.Settings.Watching, narrow, s.attempts.record)
 	source.Interrupted = s.attempts.interrupted
 	w.running.Go(func() {
 		s.run(ctx, w.Settings.Watching, source, &unstructured.Unstructured{}, func() bool {

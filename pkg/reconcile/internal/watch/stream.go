@@ -193,8 +193,8 @@ var (
 	}
 )
 
-// note records an attempt; nil means that a watch has begun.
-func (a *attempts) note(err error) {
+// record records an attempt; nil means that a watch has begun.
+func (a *attempts) record(err error) {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		a.log.V(1).Info("The watch was interrupted, and is restarted.", "reason", err.Error())
 		a.metrics.Restart(a.resource, metrics.Interrupted)

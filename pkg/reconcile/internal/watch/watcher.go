@@ -508,7 +508,7 @@ func (w *Watcher) startStream(ctx context.Context, r *Resource, namespace string
 		if apierrors.IsForbidden(err) && !s.listed.isSet() {
 			s.refused.set()
 		}
-		s.attempts.note(err)
+		s.attempts.record(err)
 		if mayBeRemoved(err) {
 			w.rediscover.send()
 		}

@@ -1,3 +1,18 @@
+// Package indexing fills the indices of an operator: it calls the indexing functions
+// for the objects that the watches deliver, and keeps track of the objects for which
+// a function fails.
+//
+// An Indexer serves the handlers of one resource. The watch calls it before anything
+// else happens to an event (Update, Remove), so that all other handlers find in the
+// indices what they find in the cluster. The Indexer keeps nothing about objects that
+// are indexed successfully.
+//
+// An object for which the function fails is excluded from the index until the delay of
+// its error is over, or for good, unless errors are ignored. In contrast to the
+// specification, the object is indexed again when the delay is over, and not only at
+// its next event, which may never come.
+//
+// Specification: In-memory indexing, "Errors in indexing".
 package indexing
 
 import (
@@ -7,11 +22,15 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/events/handlerlog"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // minRetryDelay is the shortest delay between two attempts: a function that always
@@ -24,6 +43,129 @@ const patience = 10 * time.Second
 
 // exitPatience is how long a function may take to return after its context is done.
 const exitPatience = time.Second
+
+// Config configures an Indexer.
+type Config struct {
+	// Handlers are the indexing functions of one resource. Other handlers are
+	// ignored.
+	Handlers registry.Handlers
+	// Backoff is the delay after a regular error of a function whose errors are
+	// temporary and that declares no backoff. The default is settings.DefaultBackoff.
+	Backoff backoff.Backoff
+	// Prepare returns the context of one call, and the CallContext for its arguments.
+	// The logger of the CallContext names the object and the handler.
+	Prepare func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext)
+	// Current returns the object as it is known now, or nil if it does not exist. It
+	// is called after the delay of a failed attempt, and must not call the Indexer.
+	Current func(owner object.Key) *object.Body
+	// Misfit, if not nil, is called with the reason why an object does not fit the Go type
+	// of the function, and with nil for all other objects. An object that does not fit is
+	// left out of the index, and that is not an attempt.
+	Misfit func(owner object.Key, d *handler.Declaration, misfit *handler.MisfitError)
+	// Measure, if not nil, is called with the outcome of every attempt.
+	Measure func(d *handler.Declaration, o execution.Outcome)
+}
+
+// Indexer updates the indices for the objects of one resource. It is safe for
+// concurrent use, and indexes one object at a time.
+type Indexer struct {
+	Config
+
+	mu      sync.Mutex
+	failing map[entry]*failure
+	late    int // calls that have not returned in time, and still run
+	closed  bool
+}
+
+// entry is one object in one index.
+type entry struct {
+	owner   object.Key
+	handler *handler.Declaration
+}
+
+// failure is the state of an entry whose function has failed.
+type failure struct {
+	uid      types.UID
+	attempts execution.Attempts
+	timer    *time.Timer // of the next attempt; nil if there will be none
+}
+
+// New returns an Indexer. It starts no goroutine.
+func New(config Config) *Indexer {
+	config.Handlers = config.Handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnIndex })
+	config.Backoff = config.Backoff.Or(backoff.Constant(settings.DefaultBackoff))
+	return &Indexer{Config: config, failing: map[entry]*failure{}}
+}
+
+// Update indexes an object that was created or changed. If the object replaces another
+// one with the same name, Remove must be called first. The context also limits later
+// retries: there are none once it is done.
+func (x *Indexer) Update(ctx context.Context, owner object.Key, body *object.Body) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return
+	}
+	for _, d := range x.Handlers {
+		at := entry{owner, d}
+		known := x.failing[at]
+		if known != nil && known.uid == body.UID() {
+			continue // excluded, for good or until the next attempt
+		}
+		x.forgetFailure(at)
+		x.indexObject(ctx, at, body, execution.Attempts{})
+	}
+}
+
+// Remove removes a deleted object from all indices. An object that is created with the
+// same name later is not affected by earlier failures.
+func (x *Indexer) Remove(owner object.Key) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return
+	}
+	for _, d := range x.Handlers {
+		x.forgetFailure(entry{owner, d})
+		d.Table.Remove(owner)
+	}
+}
+
+// RemoveFunc removes all objects for which the function returns true, such as those
+// that are not watched anymore.
+func (x *Indexer) RemoveFunc(gone func(owner object.Key) bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for at := range x.failing {
+		if gone(at.owner) {
+			x.forgetFailure(at)
+		}
+	}
+	for _, d := range x.Handlers {
+		d.Table.RemoveAll(gone)
+	}
+}
+
+// Close stops the Indexer: later calls have no effect. It waits for the function that
+// is running, if any, unless that ignores its context; cancel the context of Update first. The
+// indices keep their values.
+func (x *Indexer) Close() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.closed = true
+	for at := range x.failing {
+		x.forgetFailure(at)
+	}
+}
+
+// forgetFailure drops the failure of an entry, if there is one.
+func (x *Indexer) forgetFailure(at entry) {
+	known := x.failing[at]
+	if known != nil && known.timer != nil {
+		known.timer.Stop()
+	}
+	delete(x.failing, at)
+}
 
 // call is one call of an indexing function. It has its own goroutine, because the function may never
 // return, and the watch must go on.
@@ -49,7 +191,7 @@ func (x *Indexer) indexObject(ctx context.Context, at entry, body *object.Body, 
 	if !c.wait(ctx) && x.leave(ctx, c) {
 		return
 	}
-	x.note(ctx, c)
+	x.record(ctx, c)
 }
 
 // wait waits for the call. It returns false if that takes too long.
@@ -98,7 +240,7 @@ func (c *call) make(ctx context.Context) {
 	late := c.late
 	c.mu.Unlock()
 	if late != nil {
-		c.indexer.noteLate(ctx, c)
+		c.indexer.recordLate(ctx, c)
 	}
 }
 
@@ -128,9 +270,9 @@ func (x *Indexer) isCurrent(c *call) bool {
 	return current != nil && current.UID() == c.body.UID() && current.ResourceVersion() == c.body.ResourceVersion()
 }
 
-// noteLate notes the outcome of a call that the watch has not waited for. An object that has changed is
+// recordLate takes in the outcome of a call that the watch has not waited for. An object that has changed is
 // indexed again.
-func (x *Indexer) noteLate(ctx context.Context, c *call) {
+func (x *Indexer) recordLate(ctx context.Context, c *call) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.late--
@@ -140,14 +282,17 @@ func (x *Indexer) noteLate(ctx context.Context, c *call) {
 	}
 	x.forgetFailure(c.at)
 	if isCurrent {
-		x.note(ctx, c)
-	} else if body := x.Current(c.at.owner); body != nil && body.UID() == c.body.UID() {
+		x.record(ctx, c)
+		return
+	}
+	body := x.Current(c.at.owner)
+	if body != nil && body.UID() == c.body.UID() {
 		x.indexObject(ctx, c.at, body, execution.Attempts{})
 	}
 }
 
-// note notes the outcome of a call.
-func (x *Indexer) note(ctx context.Context, c *call) {
+// record takes in the outcome of a call.
+func (x *Indexer) record(ctx context.Context, c *call) {
 	at := c.at
 	outcome := c.outcome
 	switch {
@@ -173,7 +318,8 @@ func (x *Indexer) retry(ctx context.Context, at entry, known *failure) {
 		return
 	}
 	x.forgetFailure(at)
-	if body := x.Current(at.owner); body != nil && body.UID() == known.uid {
+	body := x.Current(at.owner)
+	if body != nil && body.UID() == known.uid {
 		x.indexObject(ctx, at, body, known.attempts)
 	}
 }
@@ -188,7 +334,7 @@ func (x *Indexer) callWithFilters(ctx context.Context, c *call) (outcome executi
 		return nil
 	})
 	if !matched && failed == nil {
-		x.noteMisfit(at, nil)
+		x.reportMisfit(at, nil)
 		return execution.Outcome{}, false
 	}
 	var misfit *handler.MisfitError
@@ -196,12 +342,15 @@ func (x *Indexer) callWithFilters(ctx context.Context, c *call) (outcome executi
 		if failed != nil {
 			return nil, failed
 		}
-		err := c.callAndStore(ctx, call, a)
+		values, err := at.handler.CallIndex(ctx, handler.NewIndexed(call, at.handler.Param, a))
+		if err == nil {
+			err = c.store(values)
+		}
 		misfit = handler.AsMisfit(err)
 		return nil, err
 	})
 	if ctx.Err() == nil {
-		x.noteMisfit(at, misfit)
+		x.reportMisfit(at, misfit)
 	}
 	if misfit != nil {
 		return execution.Outcome{}, false
@@ -215,19 +364,11 @@ func (x *Indexer) callWithFilters(ctx context.Context, c *call) (outcome executi
 	return outcome, true
 }
 
-func (x *Indexer) noteMisfit(at entry, misfit *handler.MisfitError) {
+// reportMisfit reports why an object does not fit, or that it does.
+func (x *Indexer) reportMisfit(at entry, misfit *handler.MisfitError) {
 	if x.Misfit != nil {
 		x.Misfit(at.owner, at.handler, misfit)
 	}
-}
-
-// callAndStore calls the function, and puts the values that it returns into the index.
-func (c *call) callAndStore(ctx context.Context, call handler.CallContext, a handler.Attempt) error {
-	values, err := c.at.handler.CallIndex(ctx, handler.NewIndexed(call, c.at.handler.Param, a))
-	if err != nil {
-		return err
-	}
-	return c.store(values)
 }
 
 // logFailure logs the outcome of a failed attempt. Successes are not logged: they are
