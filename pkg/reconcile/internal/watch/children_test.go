@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
@@ -57,4 +58,46 @@ func watchedIn(t *testing.T, present discovery.Snapshot, kind schema.GroupKind) 
 		t.Fatal(err)
 	}
 	return w.WatchChildren(t.Context(), "ns", convergence.Places{{GroupKind: kind}: {}})
+}
+
+func TestChildrenAreShownToTheConsumer(t *testing.T) {
+	one := func(version string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{}
+		u.SetName("one")
+		u.SetResourceVersion(version)
+		return u
+	}
+	r := &recorder{}
+	scope := childScope{kind: schema.GroupKind{Kind: "ConfigMap"}, namespace: "ns"}
+	s := newStream("ns", shownChildren{r, scope})
+	for _, step := range []struct {
+		happens func() error
+		want    string
+	}{
+		{func() error { return s.Replace([]any{one("7")}, "7") }, "REPLACED 1 AT 7"},
+		{func() error { return s.Update(one("8")) }, "CHILD one 8"},
+		{func() error { return s.Delete(one("9")) }, "CHILD one 9 IS GONE"},
+		{func() error { return s.Replace(nil, "9") }, "REPLACED 0 AT 9"},
+		{func() error { return s.Replace(nil, "3") }, "REPLACED 0 AT 3, ANEW"}, // a backup
+	} {
+		r.events = nil
+		if err := step.happens(); err != nil || len(r.events) != 1 || r.events[0] != step.want {
+			t.Errorf("got %q and %v, want %q", r.events, err, step.want)
+		}
+	}
+	if !s.listed.isSet() {
+		t.Error("it is not listed")
+	}
+}
+
+func TestWatchCoversTheChildrenInItsScope(t *testing.T) {
+	kind := schema.GroupKind{Kind: "ConfigMap"}
+	child := convergence.ChildKey{GroupKind: kind, Namespace: "ns", Name: "one"}
+	for scope, want := range map[childScope]bool{
+		{kind, "ns"}: true, {kind, ""}: true, {kind, "other"}: false, {schema.GroupKind{Kind: "Secret"}, "ns"}: false,
+	} {
+		if got := scope.covers(child); got != want {
+			t.Errorf("%+v: got %t", scope, got)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -60,9 +61,20 @@ func (r *recorder) BeginAnew(*Resource, object.Key) {
 	r.events = append(r.events, "ANEW")
 }
 
-func (r *recorder) ObserveChild(*unstructured.Unstructured, bool) {}
+func (r *recorder) ObserveChild(child *unstructured.Unstructured, gone bool) {
+	line := "CHILD " + child.GetName() + " " + child.GetResourceVersion()
+	if gone {
+		line += " IS GONE"
+	}
+	r.events = append(r.events, line)
+}
 
-func (r *recorder) ReplaceChildren(func(convergence.ChildKey) bool, []*unstructured.Unstructured, string, bool) {
+func (r *recorder) ReplaceChildren(_ func(convergence.ChildKey) bool, all []*unstructured.Unstructured, version string, another bool) {
+	line := fmt.Sprintf("REPLACED %d AT %s", len(all), version)
+	if another {
+		line += ", ANEW"
+	}
+	r.events = append(r.events, line)
 }
 
 func (r *recorder) Forget(context.Context, *Resource, object.StreamKey) {}

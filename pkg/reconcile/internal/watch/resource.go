@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,9 +31,6 @@ type Resource struct {
 	redefined  atomic.Bool         // a write has shown that Status is no longer true
 	rediscover signal              // nil: it was not discovered
 }
-
-// Stream is a watch of handled objects.
-type Stream = stream[*object.Snapshot, *snapshots]
 
 // NewResource returns a resource that is not watched yet.
 func NewResource(found discovery.SelectedResource, api *kube.Client) *Resource {
@@ -139,7 +135,7 @@ func (r *Resource) Versions(ctx context.Context) ([]Version, error) {
 		seen := s.kept.all() // before listing: objects missing from the list are then deleted, not new
 		now, err := r.API.ListVersions(ctx, s.namespace)
 		switch {
-		case err != nil && hasNothing(s, err):
+		case err != nil && s.hasNothing(err):
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("%s cannot be listed: %w", r.Name, err)
@@ -156,16 +152,8 @@ func (r *Resource) Versions(ctx context.Context) ([]Version, error) {
 	return all, nil
 }
 
-// hasNothing reports whether the error of a list means that there is nothing to handle: the
-// resource was removed, the stream was stopped, or it has never shown any objects.
-func hasNothing(s *Stream, err error) bool {
-	select {
-	case <-s.stopped:
-		return true
-	default:
-		return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && !s.listed.isSet()
-	}
-}
+// Stream is a watch of handled objects.
+type Stream = stream[*object.Snapshot, *snapshots]
 
 // NewStream returns a stream that passes the events of a resource to a consumer. No reflector feeds it.
 func NewStream(ctx context.Context, r *Resource, namespace string, c Consumer) *Stream {
@@ -184,16 +172,18 @@ type streams struct {
 
 // all returns the streams by namespace. Do not modify the map.
 func (s *streams) all() map[string]*Stream {
-	if current := s.current.Load(); current != nil {
-		return *current
+	current := s.current.Load()
+	if current == nil {
+		return nil
 	}
-	return nil
+	return *current
 }
 
 // of returns the stream with the objects of a namespace, or nil if there is none.
 func (s *streams) of(namespace string) *Stream {
 	all := s.all()
-	if cluster := all[metav1.NamespaceAll]; cluster != nil {
+	cluster := all[metav1.NamespaceAll]
+	if cluster != nil {
 		return cluster
 	}
 	return all[namespace]

@@ -129,6 +129,17 @@ func (s *stream[T, S]) Resync() error { return nil }
 // Listed returns a channel that is closed when the store has all initial objects.
 func (s *stream[T, S]) Listed() <-chan struct{} { return s.listed.done }
 
+// hasNothing reports whether the error of a list means that there is nothing to handle: the
+// resource was removed, the stream was stopped, or it has never shown any objects.
+func (s *stream[T, S]) hasNothing(err error) bool {
+	select {
+	case <-s.stopped:
+		return true
+	default:
+		return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && !s.listed.isSet()
+	}
+}
+
 // status returns the state of the watch.
 func (s *stream[T, S]) status() Status {
 	return Status{Resource: s.attempts.resource, Namespace: s.namespace, Listed: s.listed.isSet(), Err: s.attempts.lastError()}
