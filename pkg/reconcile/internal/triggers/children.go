@@ -66,61 +66,31 @@ type Follower interface{ Observe(event Event) }
 
 // Link is what a child and its parent have in common. Compare links with ==.
 type Link struct {
-	by    string // "owner Kind.group" or "label key"; all links of one sort share the text
+	by    string // "owner Kind.group" or "label key", which many links share
 	value string
 }
 
 // OwnedBy returns the link of the children with an owner reference to a parent.
 func OwnedBy(kind schema.GroupKind, uid types.UID) Link {
-	return Link{ownerSort(kind), string(uid)}
+	return Link{byOwner(kind), string(uid)}
 }
 
 // LabeledWith returns the link of the children that have a label with the value.
-func LabeledWith(key, value string) Link { return Link{labelSort(key), value} }
+func LabeledWith(key, value string) Link { return Link{byLabel(key), value} }
 
 // String returns the link in the form of log lines.
 func (l Link) String() string { return l.by + "=" + l.value }
 
-func ownerSort(kind schema.GroupKind) string { return "owner " + kind.String() }
+func byOwner(kind schema.GroupKind) string { return "owner " + kind.String() }
 
-func labelSort(key string) string { return "label " + key }
-
-// sorts are the links that the index keeps.
-type sorts struct {
-	owners map[schema.GroupKind]string
-	labels map[string]string // by key
-}
-
-// of returns the links of a child.
-func (s *sorts) of(child *object.Snapshot) []Link {
-	var links []Link
-	add := func(link Link) {
-		if !slices.Contains(links, link) {
-			links = append(links, link)
-		}
-	}
-	if len(s.owners) > 0 {
-		for _, owner := range child.Owners() {
-			if by, wanted := s.owners[owner.GroupKind]; wanted {
-				add(Link{by, string(owner.UID)})
-			}
-		}
-	}
-	if len(s.labels) > 0 {
-		labels := child.Labels()
-		for key, by := range s.labels {
-			if value := labels[key]; value != "" {
-				add(Link{by, value})
-			}
-		}
-	}
-	return links
-}
+func byLabel(key string) string { return "label " + key }
 
 // Children is the index of the children of all parents. It is safe for concurrent use.
 type Children struct {
-	mu       sync.Mutex
-	sorts    sorts
+	mu sync.Mutex
+	// owners and labels are the links that the index keeps: what they are by.
+	owners   map[schema.GroupKind]string
+	labels   map[string]string // by key
 	kinds    map[*ChildKind]struct{}
 	members  map[identity]*Child // all that have a link
 	families map[Link]*family
@@ -136,7 +106,8 @@ type identity struct {
 // NewChildren returns an empty index.
 func NewChildren() *Children {
 	return &Children{
-		sorts:    sorts{owners: map[schema.GroupKind]string{}, labels: map[string]string{}},
+		owners:   map[schema.GroupKind]string{},
+		labels:   map[string]string{},
 		kinds:    map[*ChildKind]struct{}{},
 		members:  map[identity]*Child{},
 		families: map[Link]*family{},
@@ -148,8 +119,9 @@ func NewChildren() *Children {
 func (c *Children) IndexOwners(parents schema.GroupKind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.sorts.owners[parents]; !known {
-		c.sorts.owners[parents] = ownerSort(parents)
+	_, known := c.owners[parents]
+	if !known {
+		c.owners[parents] = byOwner(parents)
 		c.addExisting()
 	}
 }
@@ -158,8 +130,9 @@ func (c *Children) IndexOwners(parents schema.GroupKind) {
 func (c *Children) IndexLabel(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.sorts.labels[key]; !known {
-		c.sorts.labels[key] = labelSort(key)
+	_, known := c.labels[key]
+	if !known {
+		c.labels[key] = byLabel(key)
 		c.addExisting()
 	}
 }
@@ -188,11 +161,38 @@ func (c *Children) add(kind *ChildKind) {
 		if known == nil {
 			known = &Child{kind, snapshot}
 		}
-		for _, link := range c.sorts.of(known.Snapshot) {
+		for _, link := range c.linksOf(known.Snapshot) {
 			c.members[id] = known
 			c.link(link, known)
 		}
 	}
+}
+
+// linksOf returns the links of a child that the index keeps.
+func (c *Children) linksOf(child *object.Snapshot) []Link {
+	var links []Link
+	add := func(link Link) {
+		if !slices.Contains(links, link) {
+			links = append(links, link)
+		}
+	}
+	if len(c.owners) > 0 {
+		for _, owner := range child.Owners() {
+			by, isKept := c.owners[owner.GroupKind]
+			if isKept {
+				add(Link{by, string(owner.UID)})
+			}
+		}
+	}
+	if len(c.labels) > 0 {
+		labels := child.Labels()
+		for key, by := range c.labels {
+			if labels[key] != "" {
+				add(Link{by, labels[key]})
+			}
+		}
+	}
+	return links
 }
 
 // Forget removes the objects of a kind that is no longer watched, in one namespace, or in all
@@ -207,7 +207,7 @@ func (c *Children) Forget(kind *ChildKind, namespace string) {
 		if child.Kind != kind || namespace != "" && child.Snapshot.GetNamespace() != namespace {
 			continue
 		}
-		for _, link := range c.sorts.of(child.Snapshot) {
+		for _, link := range c.linksOf(child.Snapshot) {
 			c.unlink(link, child)
 		}
 		delete(c.members, id)
@@ -222,10 +222,10 @@ func (c *Children) Observe(kind *ChildKind, event object.WatchEvent) {
 	m := move{child: c.members[id], event: event.Type}
 	if m.child != nil {
 		m.former = m.child.Snapshot
-		m.before = c.sorts.of(m.former)
+		m.before = c.linksOf(m.former)
 	}
 	if event.Type != apiwatch.Deleted {
-		m.now = c.sorts.of(event.Snapshot)
+		m.now = c.linksOf(event.Snapshot)
 	}
 	if len(m.before)+len(m.now) == 0 {
 		return // nearly always, if most objects of the kind have other owners
@@ -240,7 +240,17 @@ func (c *Children) Observe(kind *ChildKind, event object.WatchEvent) {
 	} else {
 		delete(c.members, id)
 	}
-	c.move(m)
+	for _, link := range m.before {
+		if slices.Contains(m.now, link) {
+			continue
+		}
+		c.tell(link, m)
+		c.unlink(link, m.child)
+	}
+	for _, link := range m.now {
+		c.link(link, m.child)
+		c.tell(link, m)
+	}
 }
 
 // move is the way of a child from the links that it had to those that it has now.
@@ -269,21 +279,7 @@ func (m *move) changeOf(link Link) Change {
 	}
 }
 
-// move changes the families, and tells their followers.
-func (c *Children) move(m move) {
-	for _, link := range m.before {
-		if slices.Contains(m.now, link) {
-			continue
-		}
-		c.tell(link, m)
-		c.unlink(link, m.child)
-	}
-	for _, link := range m.now {
-		c.link(link, m.child)
-		c.tell(link, m)
-	}
-}
-
+// tell tells the followers of a link about a move.
 func (c *Children) tell(link Link, m move) {
 	f := c.families[link]
 	if f == nil {

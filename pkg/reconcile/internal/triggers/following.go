@@ -119,7 +119,8 @@ func (f *Following) newCall(event Event) *childCall {
 // another namespace than the parent's.
 func (f *Following) idOf(child Child) string {
 	id := child.Kind.Plural + "/"
-	if namespace := child.Snapshot.GetNamespace(); namespace != f.parent.Namespace {
+	namespace := child.Snapshot.GetNamespace()
+	if namespace != f.parent.Namespace {
 		id += namespace + "/"
 	}
 	return id + child.Snapshot.GetName()

@@ -88,7 +88,8 @@ func (w *Watcher) WatchChildren(ctx context.Context, namespace string, places co
 // mutex. Handlers can ask for streams until the end of their grace period, when none starts anymore.
 func (w *Watcher) startChildStream(scope childScope, r selector.Resource) {
 	s := &ChildStream{scope: scope, resource: r, stream: newStream(scope.namespace, shownChildren{w.Consumer, scope})}
-	if former := w.children[scope]; former != nil {
+	former := w.children[scope]
+	if former != nil {
 		s.listed = former.listed
 	}
 	w.children[scope] = s

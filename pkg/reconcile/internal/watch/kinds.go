@@ -29,7 +29,7 @@ type Kinds struct {
 	began   time.Time // when the last one began
 }
 
-// scan is one discovery, for all who ask before it begins.
+// scan is one discovery, for all callers that ask before it begins.
 type scan struct {
 	done chan struct{} // closed at its end; then the other fields are set
 	// began is when the cluster was asked; zero if it was not.
@@ -39,8 +39,8 @@ type scan struct {
 	canceled bool
 }
 
-// askInterval is the shortest time between two discoveries because of an unknown kind. Who asks
-// earlier waits, together with others.
+// askInterval is the shortest time between two discoveries because of an unknown kind. A caller
+// that asks earlier waits, together with others.
 const askInterval = time.Second
 
 // notServedError is why a kind has no resource.
@@ -127,8 +127,8 @@ func (k *Kinds) askFor(ctx context.Context, q question) (selector.Resource, erro
 	return selector.Resource{}, &notServedError{q.name}
 }
 
-// ask waits for an answer of the cluster that is newer than this call. All who ask before a scan
-// begins share it.
+// ask waits for an answer of the cluster that is newer than this call. All callers that ask before a
+// scan begins share it.
 func (k *Kinds) ask(ctx context.Context) error {
 	asked := time.Now()
 	for {
