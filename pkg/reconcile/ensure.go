@@ -168,32 +168,19 @@ func (p parent) storePlaces(_ context.Context, places convergence.Places) error 
 	}
 }
 
-// following calls a handler when another client changes the children of its object, or when an
-// index changes.
-type following struct {
-	*triggers.Flag
-	stop func()
-}
-
-// Stop ends that.
-func (f following) Stop() { f.stop() }
-
-// followChildren returns the trigger of a handler of children.
+// followChildren returns the trigger of a handler of children: it calls the handler when another client
+// changes the children of its object, or when an index changes.
 func (e *Engine) followChildren(d *handler.Declaration, key object.Key, parent types.UID, failed bool) triggers.Trigger {
 	flag := triggers.NewFlag(d, func() { e.enqueue(key) })
 	if failed {
 		flag.Set()
 	}
-	stop := e.converger.Follow(parent, d.Top().ID, flag.Set)
-	if spread := e.spreads[d]; spread != nil {
-		unfollow := stop
-		remove := spread.Add(key, flag)
-		stop = func() {
-			remove()
-			unfollow()
-		}
+	flag.AtStop(e.converger.Follow(parent, d.Top().ID, flag.Set))
+	spread := e.spreads[d]
+	if spread != nil {
+		flag.AtStop(spread.Add(key, flag))
 	}
-	return following{flag, stop}
+	return flag
 }
 
 // watchIndices calls the handlers of children for the changes of the indices that they watch, until

@@ -36,6 +36,7 @@ type Trigger interface {
 type Flag struct {
 	handler *handler.Declaration
 	enqueue func()
+	atStop  func() // nil: nothing
 
 	mu      sync.Mutex
 	pending bool
@@ -93,8 +94,24 @@ func (f *Flag) End(_ string, again bool) {
 	f.running = false
 }
 
+// AtStop lets Stop also call a function: what sets the flag ends then.
+func (f *Flag) AtStop(end func()) {
+	others := f.atStop
+	f.atStop = end
+	if others != nil {
+		f.atStop = func() {
+			end()
+			others()
+		}
+	}
+}
+
 // Stop implements Trigger.
-func (f *Flag) Stop() {}
+func (f *Flag) Stop() {
+	if f.atStop != nil {
+		f.atStop()
+	}
+}
 
 // A change that concerns many objects sets one flag after another, so that it does not hold up
 // other changes.

@@ -82,3 +82,17 @@ func TestSpreadOfManyObjectsIsFaster(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatSetsAFlagEndsWithIt(t *testing.T) {
+	flag := triggers.NewFlag(newFixture(t).handler, func() {})
+	flag.Stop()
+	var ended []string
+	for _, name := range []string{"a child", "an index"} {
+		flag.AtStop(func() { ended = append(ended, name) })
+	}
+	flag.Stop()
+	slices.Sort(ended)
+	if got := fmt.Sprint(ended); got != "[a child an index]" {
+		t.Errorf("got %s", got)
+	}
+}
