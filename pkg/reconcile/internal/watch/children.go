@@ -43,8 +43,8 @@ type shownChildren struct {
 
 var _ store[*unstructured.Unstructured] = shownChildren{}
 
-// isNewer returns false, because the consumer compares the versions that it is shown.
-func (c shownChildren) isNewer(*unstructured.Unstructured) bool { return false }
+// hasNewer returns false, because the consumer compares the versions that it is shown.
+func (c shownChildren) hasNewer(*unstructured.Unstructured) bool { return false }
 
 func (c shownChildren) put(now *unstructured.Unstructured) { c.consumer.ObserveChild(now, false) }
 

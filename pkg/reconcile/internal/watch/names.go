@@ -25,8 +25,8 @@ var _ store[*metav1.PartialObjectMetadata] = (*names)(nil)
 
 func newNames(changed func()) *names { return &names{changed: changed, versions: map[string]string{}} }
 
-// isNewer returns false: the next list shows another history, and until then, no version matters.
-func (n *names) isNewer(*metav1.PartialObjectMetadata) bool { return false }
+// hasNewer returns false: the next list shows another history, and until then, no version matters.
+func (n *names) hasNewer(*metav1.PartialObjectMetadata) bool { return false }
 
 func (n *names) put(now *metav1.PartialObjectMetadata) {
 	n.mu.Lock()

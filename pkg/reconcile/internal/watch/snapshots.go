@@ -28,7 +28,7 @@ type snapshots struct {
 
 var _ store[*object.Snapshot] = (*snapshots)(nil)
 
-func (s *snapshots) isNewer(than *object.Snapshot) bool {
+func (s *snapshots) hasNewer(than *object.Snapshot) bool {
 	known := s.objects[nameOf(than)]
 	return known != nil && isOlder(than, known)
 }

@@ -37,8 +37,8 @@ type versioned interface{ GetResourceVersion() string }
 
 // store keeps what a stream shows. One goroutine changes it.
 type store[T versioned] interface {
-	// isNewer reports whether the store has a newer version of an object.
-	isNewer(than T) bool
+	// hasNewer reports whether the store has a newer version of an object.
+	hasNewer(than T) bool
 	// put is called with a new object, or with another version of one.
 	put(now T)
 	// remove is called with the last version of an object.
@@ -57,14 +57,11 @@ func newStream[T versioned, S store[T]](namespace string, kept S) *stream[T, S] 
 }
 
 // run feeds the stream until the context is done or the function that is called after each end of a
-// watch returns true. Empty is an object of the type T without content.
+// watch returns true; nil does not. Empty is an object of the type T without content.
 func (s *stream[T, S]) run(ctx context.Context, pauses settings.Watching, source *relist.Source, empty T, ends func() bool) {
 	defer s.ended.set()
-	relist.Run(ctx, pauses, source, empty, s, func(error) bool { return ends() })
+	relist.Run(ctx, pauses, source, empty, s, ends)
 }
-
-// noEnd lets a stream run as long as its context.
-func noEnd() bool { return false }
 
 var (
 	_ cache.ReflectorStore         = (*Stream)(nil)
@@ -81,7 +78,7 @@ func (s *stream[T, S]) Update(item any) error {
 		return nil
 	}
 	s.history.Advance(now.GetResourceVersion())
-	if s.kept.isNewer(now) {
+	if s.kept.hasNewer(now) {
 		s.interrupt()
 	}
 	s.kept.put(now)
@@ -112,7 +109,7 @@ func (s *stream[T, S]) Replace(items []any, version string) error {
 	for _, item := range items {
 		if now, ok := item.(T); ok {
 			all = append(all, now)
-			another = another || s.kept.isNewer(now)
+			another = another || s.kept.hasNewer(now)
 		}
 	}
 	if another {

@@ -410,7 +410,7 @@ func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource
 	source := relist.NewSource(objects.Resource(of), w.Settings.Networking.RequestTimeout, w.Settings.Watching, nil, func(err error) {
 		w.problems.reportOnce("The changes of "+of.Resource+" cannot be watched now; this is retried.", err)
 	})
-	w.running.Go(func() { s.run(ctx, w.Settings.Watching, source, &metav1.PartialObjectMetadata{}, noEnd) })
+	w.running.Go(func() { s.run(ctx, w.Settings.Watching, source, &metav1.PartialObjectMetadata{}, nil) })
 	select {
 	case <-s.Listed():
 	case <-time.After(startTimeout):
@@ -521,7 +521,7 @@ func (w *Watcher) startStream(ctx context.Context, r *Resource, namespace string
 		})
 	}
 	r.Add(s)
-	w.running.Go(func() { s.run(ctx, w.Settings.Watching, source, &object.Snapshot{}, noEnd) })
+	w.running.Go(func() { s.run(ctx, w.Settings.Watching, source, &object.Snapshot{}, nil) })
 	w.log(r).V(1).Info("The objects are listed and watched.", "namespace", namespace)
 }
 
