@@ -23,8 +23,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
@@ -69,7 +69,7 @@ func inCluster(t *testing.T, declare func(r *registry.Registry), test func(t *te
 		c.start()
 		test(t, c)
 		c.shutDown()
-		if got := c.engine.slots.State(); got != (capacity.State{}) || c.engine.permits.Waiting() != 0 {
+		if got := c.engine.slots.Usage(); got != (call.Usage{}) || c.engine.permits.Waiting() != 0 {
 			t.Errorf("%+v is left, and %d passes wait", got, c.engine.permits.Waiting())
 		}
 	})

@@ -15,9 +15,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
@@ -211,7 +211,7 @@ func (c consumer) newIndexer(r *resource, handlers registry.Handlers) *indexing.
 			return c.prepareIndexing(ctx, r, body, d)
 		},
 		Misfit:  e.objects.noteMisfit,
-		Measure: func(d *handler.Declaration, o execution.Outcome) { e.measure(r, d, o) },
+		Measure: func(d *handler.Declaration, o call.Outcome) { e.measure(r, d, o) },
 		Current: func(key object.Key) *object.Body {
 			if snapshot := r.Cached(key.NamespacedName); snapshot != nil {
 				return snapshot.Body()

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -45,7 +45,7 @@ func TestFinalizerIsRemovedWhenNothingNeedsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, _ := witnessed(t)
 			c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: test.reason}, Cycle: &record.Cycle{}}}
-			c.Cycle.Progress = execution.NewProgress(func(id string) *storage.Record {
+			c.Cycle.Progress = call.NewProgress(func(id string) *storage.Record {
 				return &storage.Record{Purpose: cause.Delete, Success: strings.HasPrefix(id, "finished")}
 			})
 			c.Cycle.Progress.Load("finished")
@@ -61,7 +61,7 @@ func TestFinalizerIsRemovedWhenNothingNeedsIt(t *testing.T) {
 func TestDeletionEndsOnTheDetectedVersion(t *testing.T) {
 	p, _ := witnessed(t)
 	c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.Delete}, HasFinalizer: true, NeedsFinalizer: true, Handlers: registry.Handlers{{ID: "open"}}}}
-	c.Cycle = &record.Cycle{Progress: execution.NewProgress(func(string) *storage.Record { return nil })}
+	c.Cycle = &record.Cycle{Progress: call.NewProgress(func(string) *storage.Record { return nil })}
 	if !p.decide(c, c).RemoveFinalizer {
 		t.Error("the finalizer stays")
 	}
@@ -177,7 +177,7 @@ func TestObjectIsLookedAtAgainAfterAnEditWithoutACycle(t *testing.T) {
 			l.rest()
 			change := &patch.Patch{}
 			edit(change)
-			l.state().writes.Add(execution.Edit{ID: "timer", Patch: change})
+			l.state().writes.Add(call.Edit{ID: "timer", Patch: change})
 			p := l.begin()
 			if _, err := l.end(p); err != nil || !l.isAtRest() {
 				t.Errorf("not at rest: %v", err)
@@ -299,7 +299,7 @@ func TestResumeHandlersOfAnUnfinishedCycleAreCalledOnceByEachProcess(t *testing.
 }
 
 func TestLeftoversOfObjectsInScopeAreRemoved(t *testing.T) {
-	leftover := execution.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
+	leftover := call.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
 	leftover.Load("create")
 	tests := map[string]struct {
 		c                    cycle
@@ -343,7 +343,7 @@ func TestRemovalOfAnUnneededFinalizerEndsThePass(t *testing.T) {
 			if test.edited {
 				l.show()
 				l.state().resetFor("u-1")
-				l.state().writes.Add(execution.Edit{ID: "timer", Patch: &patch.Patch{}})
+				l.state().writes.Add(call.Edit{ID: "timer", Patch: &patch.Patch{}})
 			}
 			p := l.begin()
 			wake, err := l.end(p)

@@ -45,11 +45,11 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
@@ -120,8 +120,8 @@ type Engine struct {
 	requests  *requests.Reader // nil: requests are ignored
 	revisions *revision.Reviser
 	writer    *write.Writer
-	permits   *capacity.Permits
-	slots     *capacity.Slots
+	permits   *call.Permits
+	slots     *call.Slots
 	fewCalls  int // so many running calls keep their essences
 	// runsCode is set if code of users stores the state of objects, or chooses the handlers of a pass.
 	runsCode bool
@@ -189,7 +189,7 @@ func New(config Config) *Engine {
 	e.revisions = &e.objects.revisions
 	e.revisions.Annotation, e.revisions.Enqueue, e.revisions.Report = prefix+"/"+revision.Name, e.enqueue, func(r revision.Report) { e.reportRollout(r) }
 	e.objects.misfits.Report = heldobjects.LogLines(config.Logger)
-	e.permits, e.slots = capacity.NewPermits(s.Execution.Workers), capacity.NewSlots(s.Execution.MaxCalls, e.enqueue)
+	e.permits, e.slots = call.NewPermits(s.Execution.Workers), call.NewSlots(s.Execution.MaxCalls, e.enqueue)
 	e.abortContext, e.abort = context.WithCancelCause(context.Background())
 	e.writer = write.New(write.Config{
 		Name: cmp.Or(s.Name, settings.DefaultName), Records: e.records, Metrics: config.Metrics,

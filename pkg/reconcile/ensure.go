@@ -20,9 +20,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kinds"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
@@ -146,11 +146,11 @@ func (p parent) askers(children *handler.Declaration, call *handler.Change) aske
 }
 
 // ask calls one handler of drift.
-func (p parent) ask(ctx context.Context, d *handler.Declaration, call *handler.Change, id string, drift convergence.Drift) (convergence.Resolution, error) {
+func (p parent) ask(ctx context.Context, d *handler.Declaration, change *handler.Change, id string, drift convergence.Drift) (convergence.Resolution, error) {
 	ctx, arguments := p.pass.prepareCall(ctx, d, p.pass.session.Body())
 	began := time.Now()
-	resolution, err := handler.CallDrift(ctx, d, handler.NewDrift(d, arguments, call, id, drift))
-	p.pass.engine.measure(p.pass.resource, d, execution.Outcome{
+	resolution, err := handler.CallDrift(ctx, d, handler.NewDrift(d, arguments, change, id, drift))
+	p.pass.engine.measure(p.pass.resource, d, call.Outcome{
 		Called: true, Final: err == nil || handler.IsPermanent(err), Err: err, Took: time.Since(began),
 	})
 	return resolution, err
@@ -179,18 +179,17 @@ func (p parent) call(ctx context.Context, d *handler.Declaration) converge.Call 
 // storePlaces writes the places of the children to the object, in the middle of a call. If others
 // have changed the object, the call ends, and another pass repeats it.
 func (p parent) storePlaces(_ context.Context, places convergence.Places) error {
-	waiting := gate(p)
-	waiting.Enter()
-	defer waiting.Leave()
+	p.pass.enter(p.cycle)
+	defer p.pass.leave(p.cycle)
 	outcome, err := p.pass.session.Write(p.pass.workers.writes, write.Update{Decision: write.Decision{
 		AddFinalizer: !places.AreReachable(p.pass.key.Namespace),
 		Annotations:  map[string]string{convergence.PlacesAnnotation: places.Text()},
 	}})
 	switch {
 	case err != nil:
-		return &execution.Interruption{Err: err}
+		return &call.Interruption{Err: err}
 	case outcome.Gone || outcome.ChangedByOthers || p.pass.workers.isStopping():
-		return &execution.Interruption{Err: errInterrupted}
+		return &call.Interruption{Err: errInterrupted}
 	default:
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -56,7 +56,7 @@ func TestHandlersHaveWorkOnlyInAnOpenCycle(t *testing.T) {
 		"nothing has happened":           {cause.NoOp, true, true, false},
 	}
 	for name, test := range tests {
-		progress := execution.NewProgress(func(string) *storage.Record { return nil })
+		progress := call.NewProgress(func(string) *storage.Record { return nil })
 		c := cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: test.reason}, InScope: test.inScope, Cycle: &record.Cycle{Progress: progress}}}
 		progress.Include("a", cause.Update, false)
 		if c.NothingToDo() != test.nothing || c.isOpen("a") != test.isOpen || c.isOpen("b") {
@@ -191,7 +191,7 @@ func TestOnlyRecordsOfResumeHandlersCountForOtherChanges(t *testing.T) {
 		"the resume handler has not finished":          {cause.Update, cause.Resume, resume, false, true},
 	}
 	for name, test := range tests {
-		progress := execution.NewProgress(func(string) *storage.Record {
+		progress := call.NewProgress(func(string) *storage.Record {
 			return &storage.Record{Purpose: test.purpose, Success: !test.open, Started: time.Now(), Stopped: time.Now()}
 		})
 		c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: test.reason}, Cycle: &record.Cycle{Progress: progress}, Handlers: registry.Handlers{test.handler}}}

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -97,7 +97,7 @@ func TestBackgroundOfAReleasedObjectIsStopped(t *testing.T) {
 		if !reason.Has(handler.StopDeleted) || b.areDaemonsRunning() {
 			t.Errorf("got %v, %v", reason, b.areDaemonsRunning())
 		}
-		if b.addEdit(execution.Edit{}) {
+		if b.addEdit(call.Edit{}) {
 			t.Error("edits are still accepted, and their authors would wait forever")
 		}
 	})

@@ -125,7 +125,7 @@ func (e *Engine) beginSeries(r *resource) {
 
 // callsOf counts the calls of handlers.
 func (e *Engine) callsOf() metrics.Calls {
-	s := e.slots.State()
+	s := e.slots.Usage()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return metrics.Calls{Running: s.Running, Waiting: s.Waiting, Longest: s.Longest, Abandoned: len(e.abandoned)}

@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/request"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
@@ -75,9 +75,9 @@ func (p *pass) reportMisfits(c *cycle) {
 // out when they were called: their former state does not fit, or a handler of drift.
 func (c *cycle) allMisfits() []plan.Misfit {
 	all := c.Misfits
-	add := func(handlers registry.Handlers, progress *execution.Progress) {
+	add := func(handlers registry.Handlers, progress *call.Progress) {
 		for _, d := range handlers {
-			err := handler.AsMisfit(progress.WhyAside(d.ID))
+			err := handler.AsMisfit(progress.Misfit(d.ID))
 			if err != nil && !slices.ContainsFunc(all, func(m plan.Misfit) bool { return m.Handler.ID == d.ID }) {
 				all = append(slices.Clip(all), plan.Misfit{Handler: d, Err: err, Waits: true})
 			}
@@ -98,7 +98,7 @@ func (c *cycle) allMisfits() []plan.Misfit {
 func (t *target) leaveOutMisfits(c *cycle) {
 	for _, d := range c.Handlers {
 		since, wasHeld := t.engine.objects.held.Since(t.key, byPasses, d.ID)
-		if wasHeld && c.Cycle.Progress.WhyAside(d.ID) == nil {
+		if wasHeld && c.Cycle.Progress.Misfit(d.ID) == nil {
 			c.Cycle.Progress.Load(d.ID).LeaveOut(since)
 		}
 	}
@@ -178,7 +178,7 @@ func (p *pass) reportHeldDeletion(c *cycle) {
 	}
 	p.report.Log.Info(message)
 	p.report.Event(p.session.Body(), report.Warning, deletionHeld, message)
-	edit := execution.Edit{ID: id, Patch: &patch.Patch{}, BestEffort: true}
+	edit := call.Edit{ID: id, Patch: &patch.Patch{}, BestEffort: true}
 	now := time.Now()
 	edit.Patch.Apply(func(obj *unstructured.Unstructured) error {
 		return condition.Set(obj.Object, metav1.Condition{Type: deletionHeld, Status: metav1.ConditionTrue, Reason: "HandlerFailed", Message: message}, now)

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // withDaemon returns an engine at rest with one object, whose daemon is running, and where the
@@ -49,8 +49,8 @@ func TestDaemonsAndEditsEndWithTheirObject(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, s, reason := withDaemon(t)
 				b, waiting, taken := s.background, false, false
-				b.addEdit(execution.Edit{Done: func() { waiting = true }})
-				s.writes.Add(execution.Edit{Done: func() { taken = true }})
+				b.addEdit(call.Edit{Done: func() { waiting = true }})
+				s.writes.Add(call.Edit{Done: func() { taken = true }})
 				test.end(e, s)
 				synctest.Wait()
 				if !reason.Has(test.reason) || b.areDaemonsRunning() {
@@ -84,7 +84,7 @@ func TestBackgroundEndsTheRestOfAnObject(t *testing.T) {
 		want    bool
 	}{
 		"nothing happens":           {func(*objectState) {}, true},
-		"an edit must be written":   {func(s *objectState) { s.background.addEdit(execution.Edit{}) }, false},
+		"an edit must be written":   {func(s *objectState) { s.background.addEdit(call.Edit{}) }, false},
 		"a daemon asks for a pass":  {func(s *objectState) { s.background.Requeue() }, false},
 		"the last pass was earlier": {func(s *objectState) { s.reconciledVersion = "1" }, false},
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
@@ -68,11 +68,11 @@ func (c *cycle) hasHandler(id string) bool {
 
 // measure counts an attempt of a handler. It counts sub-handlers as their declared handler,
 // because sub-handlers can have as many ids as there are objects.
-func (e *Engine) measure(r *resource, d *handler.Declaration, o execution.Outcome) {
+func (e *Engine) measure(r *resource, d *handler.Declaration, o call.Outcome) {
 	e.Metrics.Attempt(r.measured(d), outcomeOf(o), o.Called, o.Took)
 }
 
-func outcomeOf(o execution.Outcome) metrics.Outcome {
+func outcomeOf(o call.Outcome) metrics.Outcome {
 	var children *handler.SubhandlersError
 	switch {
 	case o.Ignored != nil:
@@ -178,7 +178,7 @@ func (t *target) situation(c *cycle) conditions.Situation {
 	restored := t.addRestorations(&s, c.calls)
 	s.Called = s.Called || len(restored) > 0
 	s.IsOver = func(id string) bool {
-		declared := execution.ParentOf(id, t.resource.IDs)
+		declared := call.ParentOf(id, t.resource.IDs)
 		return declared == "" || takesPart(declared) || slices.Contains(restored, declared)
 	}
 	return s

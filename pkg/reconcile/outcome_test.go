@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // counted creates metrics with a separate registry.
@@ -60,14 +60,14 @@ func series(t testing.TB, r prometheus.Gatherer) (texts []string) {
 func TestOutcomesOfAttempts(t *testing.T) {
 	failure := errors.New("failed")
 	tests := map[string]struct {
-		outcome execution.Outcome
+		outcome call.Outcome
 		want    metrics.Outcome
 	}{
-		"a success":               {execution.Outcome{Final: true}, metrics.Succeeded},
-		"an ignored error":        {execution.Outcome{Final: true, Ignored: failure}, metrics.Ignored},
-		"a permanent error":       {execution.Outcome{Final: true, Err: failure}, metrics.Failed},
-		"a temporary error":       {execution.Outcome{Err: failure}, metrics.Retried},
-		"unfinished sub-handlers": {execution.Outcome{Err: &handler.SubhandlersError{}}, metrics.Waiting},
+		"a success":               {call.Outcome{Final: true}, metrics.Succeeded},
+		"an ignored error":        {call.Outcome{Final: true, Ignored: failure}, metrics.Ignored},
+		"a permanent error":       {call.Outcome{Final: true, Err: failure}, metrics.Failed},
+		"a temporary error":       {call.Outcome{Err: failure}, metrics.Retried},
+		"unfinished sub-handlers": {call.Outcome{Err: &handler.SubhandlersError{}}, metrics.Waiting},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,8 +89,8 @@ func TestSubhandlersAreCountedAsTheirHandler(t *testing.T) {
 		child := *top
 		child.ID, child.Kind = item, handler.Subhandler
 		below := child.Under(top)
-		e.measure(s, below, execution.Outcome{Called: true, Final: true})
-		e.measure(s, child.Under(below), execution.Outcome{Called: true, Final: true})
+		e.measure(s, below, call.Outcome{Called: true, Final: true})
+		e.measure(s, child.Under(below), call.Outcome{Called: true, Final: true})
 	}
 	for _, text := range series(t, r) {
 		if !strings.Contains(text, "handler=create kind=subhandler") {
@@ -177,7 +177,7 @@ func TestOutcomesBeforeAFailureOfThePassAreKept(t *testing.T) {
 			return errors.Join(err, unstructured.SetNestedField(obj.Object, number+1, "spec", id))
 		})
 		if id == "second" && calls[id] <= 2 {
-			return &execution.Interruption{Err: errBroken}
+			return &call.Interruption{Err: errBroken}
 		}
 		return nil
 	}

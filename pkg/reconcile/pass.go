@@ -11,8 +11,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
@@ -41,8 +40,6 @@ type pass struct {
 	// isOpen reports whether a handler will be called in this pass or in a later one, as far
 	// as the pass knows.
 	isOpen func(id string) bool
-	// slots are those of the running handlers: more than one with sub-handlers.
-	slots []*capacity.Running
 	// began is the start of the first handler whose outcome is not persisted.
 	began time.Time
 	// firstLook is set if no earlier pass of this process has looked at the object.
@@ -118,7 +115,7 @@ func (w *workers) beginPass(p *pass) ctrl.Result {
 	case err := <-began:
 		p.fail(err)
 	case <-patience.C:
-		w.detach(p, func() *execution.Call {
+		w.detach(p, func() *call.Call {
 			p.fail(<-began)
 			return p.resume(nil)
 		})
@@ -136,7 +133,7 @@ func (p *pass) runsCode() bool {
 // endBeginning detaches a pass with due handlers, and ends any other.
 func (w *workers) endBeginning(p *pass) ctrl.Result {
 	if p.due != nil {
-		w.detach(p, func() *execution.Call { return p.resume(nil) })
+		w.detach(p, func() *call.Call { return p.resume(nil) })
 		return ctrl.Result{}
 	}
 	w.engine.permits.Release()
@@ -157,12 +154,12 @@ func (p *pass) fail(err error) {
 func (w *workers) beginWithEvents(p *pass, cached *object.Snapshot) {
 	events := eventHandlers{p.target, cached}
 	if slot := events.takeSlot(); slot != nil {
-		w.detach(p, func() *execution.Call { return w.runAfterEvents(p, events, slot) })
+		w.detach(p, func() *call.Call { return w.runAfterEvents(p, events, slot) })
 	}
 }
 
 // runAfterEvents calls the event handlers, and begins the pass. It returns the first call.
-func (w *workers) runAfterEvents(p *pass, events eventHandlers, slot *capacity.Running) *execution.Call {
+func (w *workers) runAfterEvents(p *pass, events eventHandlers, slot *call.Running) *call.Call {
 	func() {
 		defer w.engine.permits.Continue(p.key.Resource) // also if the goroutine ends: attach returns it
 		p.err = events.handleWith(w.calls, slot)
@@ -266,14 +263,14 @@ func (p *pass) advance(ctx context.Context) (next Next, err error) {
 
 // resume is the part of a pass that calls handlers. It ends a call, which is nil at first, and returns the next one,
 // which is made without a permit. After the last one, it records what the handlers have done, and advances again.
-func (p *pass) resume(last *execution.Call) (call *execution.Call) {
+func (p *pass) resume(last *call.Call) (next *call.Call) {
 	defer recovered(&p.err)
 	defer p.endIfGone()
 	ctx := p.workers.writes
 	for p.due != nil {
-		call, failure := p.due.nextCall(last)
-		if call != nil {
-			return call
+		next, failure := p.due.nextCall(last)
+		if next != nil {
+			return next
 		}
 		c := p.due
 		p.due = nil
@@ -331,8 +328,8 @@ func (w *workers) end(p *pass) ctrl.Result {
 	} else {
 		p.object.failures = 0
 	}
-	for _, slot := range p.slots { // after a panic
-		w.engine.slots.Return(slot)
+	if p.due != nil { // after a panic
+		p.due.returnSlots()
 	}
 	return w.settle(p.key, p.isOpen, p.next)
 }
@@ -340,7 +337,7 @@ func (w *workers) end(p *pass) ctrl.Result {
 // settle passes on the slots that the pass has not used, and returns the request for the next
 // pass.
 func (w *workers) settle(key object.Key, isOpen func(id string) bool, next Next) ctrl.Result {
-	w.engine.slots.Settle(key, isOpen)
+	w.engine.slots.EndPass(key, isOpen)
 	return next.result()
 }
 

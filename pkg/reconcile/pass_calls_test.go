@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -55,17 +55,17 @@ func TestSuspensionIsReportedWhenItBegins(t *testing.T) {
 func TestErrorKeepsTheTickets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLone(t, m{}, creating)
-		call := func(name string) capacity.Call {
-			return capacity.Call{Key: keyOf(name), ID: "another", Pool: "pool", Limit: 1}
+		claim := func(name string) call.Claim {
+			return call.Claim{Key: keyOf(name), ID: "another", Pool: "pool", Limit: 1}
 		}
-		slot := l.engine.slots.Take(call("b"))
-		l.engine.slots.CanTake(call("a"))
+		slot := l.engine.slots.Take(claim("b"))
+		l.engine.slots.CanTake(claim("a"))
 		l.pending()
 		if result, err := l.Reconcile(t.Context(), keyOf("a")); err != nil || result.RequeueAfter == 0 {
 			t.Errorf("got %v, %v: the object does not wait after the error", result, err)
 		}
 		l.engine.slots.Return(slot)
-		if l.engine.slots.CanTake(call("c")) {
+		if l.engine.slots.CanTake(claim("c")) {
 			t.Error("another object passes this one")
 		}
 	})
@@ -152,8 +152,8 @@ func TestPassEndsWithItsCheckpoint(t *testing.T) {
 // An event handler has no permit for its wait, and its object is looked at afterwards.
 func TestEventHandlersWaitForASlot(t *testing.T) {
 	w := hear(t)
-	w.engine.slots = capacity.NewSlots(1, w.engine.enqueue)
-	slot := w.engine.slots.Take(capacity.Call{Key: keyOf("other"), ID: "fn"})
+	w.engine.slots = call.NewSlots(1, w.engine.enqueue)
+	slot := w.engine.slots.Take(call.Claim{Key: keyOf("other"), ID: "fn"})
 	w.pass(object.WatchEvent{Type: apiwatch.Added, Snapshot: w.first})
 	w.expectEvents()
 	if w.engine.objects.of(w.key).reconciledVersion != "" {
@@ -165,7 +165,7 @@ func TestEventHandlersWaitForASlot(t *testing.T) {
 	if w.engine.objects.of(w.key).reconciledVersion == "" {
 		t.Error("no pass was made")
 	}
-	if got := w.engine.slots.State(); got != (capacity.State{}) {
+	if got := w.engine.slots.Usage(); got != (call.Usage{}) {
 		t.Errorf("%+v is left", got)
 	}
 }
@@ -179,7 +179,7 @@ func TestPanicAroundAnEventHandlerEndsThePass(t *testing.T) {
 		if s.failures != 1 || s.reconciledVersion != "" || s.notBefore.IsZero() {
 			t.Errorf("got %+v", s.lifetime)
 		}
-		if got := w.engine.slots.State(); got != (capacity.State{}) || w.engine.permits.Waiting() != 0 {
+		if got := w.engine.slots.Usage(); got != (call.Usage{}) || w.engine.permits.Waiting() != 0 {
 			t.Errorf("%+v is left", got)
 		}
 	})

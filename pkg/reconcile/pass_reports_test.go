@@ -17,8 +17,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -49,7 +48,7 @@ func TestMisfitsOfEventsAndIndicesAreReportedUntilTheyFit(t *testing.T) {
 func TestEventHandlersKeepThePermitsBalanced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := hear(t)
-		w.engine.permits = capacity.NewPermits(1)
+		w.engine.permits = call.NewPermits(1)
 		w.pass(object.WatchEvent{Type: apiwatch.Added, Snapshot: w.first})
 		w.engine.permits.Begin("one", nil)
 		go func() { w.engine.permits.Begin("two", nil); w.engine.permits.Release() }()
@@ -95,7 +94,7 @@ func TestEditOfASuspendedObjectIsTriedAgain(t *testing.T) {
 		l.state().resetFor("u-1")
 		edit := &patch.Patch{}
 		edit.Set("x", "spec", "size")
-		l.state().writes.Add(execution.Edit{ID: "timer", Patch: edit})
+		l.state().writes.Add(call.Edit{ID: "timer", Patch: edit})
 		l.server.before = func() error { return errBroken }
 		if _, err := l.pass(); !errors.Is(err, errBroken) {
 			t.Errorf("got %v", err)

@@ -11,8 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
@@ -186,10 +185,10 @@ func TestPassWithoutWorkPassesItsTicketsOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLone(t, m{}, creating)
 			prepare(l)
-			call := capacity.Call{Key: keyOf("a"), ID: "create", Pool: "pool", Limit: 1}
-			other := capacity.Call{Key: keyOf("b"), ID: "create", Pool: "pool", Limit: 1}
+			claim := call.Claim{Key: keyOf("a"), ID: "create", Pool: "pool", Limit: 1}
+			other := call.Claim{Key: keyOf("b"), ID: "create", Pool: "pool", Limit: 1}
 			slot := l.engine.slots.Take(other)
-			if l.engine.slots.CanTake(call) {
+			if l.engine.slots.CanTake(claim) {
 				t.Fatal("there is no limit")
 			}
 			l.engine.slots.Return(slot) // the slot is reserved for the object now
@@ -268,14 +267,11 @@ func TestPanicIsAnErrorOfItsObject(t *testing.T) {
 	}, func(c *Config) {
 		c.Context = func(context.Context, CallContext) context.Context { panic("oops") }
 	})
-	slot := l.engine.slots.Take(capacity.Call{Key: keyOf("a"), ID: "create"})
-	p := l.begin()
-	p.slots = append(p.slots, slot)
-	_, err := l.end(p)
+	_, err := l.end(l.begin())
 	if err == nil || !strings.Contains(err.Error(), "oops") || l.state().failures != 1 {
 		t.Errorf("got %v, %d failures", err, l.state().failures)
 	}
-	if running := l.engine.slots.State().Running; running != 0 {
+	if running := l.engine.slots.Usage().Running; running != 0 {
 		t.Errorf("%d slots are lost", running)
 	}
 }
@@ -299,7 +295,7 @@ func TestEditsOfAGoneObjectAreFinished(t *testing.T) {
 	l := newLone(t, m{}, creating)
 	l.rest()
 	done := false
-	l.state().writes.Add(execution.Edit{ID: "timer", Done: func() { done = true }})
+	l.state().writes.Add(call.Edit{ID: "timer", Done: func() { done = true }})
 	l.state().writes.SeenGone(true)
 	if _, err := l.pass(); err != nil || !done {
 		t.Errorf("got %v; the author of the edit still waits: %t", err, !done)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/children"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -18,8 +18,8 @@ import (
 // triggeredCalls are the calls of a pass for what has happened to other objects. They belong to
 // no cycle: they are made in addition to its calls, or without one.
 type triggeredCalls struct {
-	*triggers.Calls                   // nil if there are none
-	runner          *execution.Runner // nil if nothing is pending
+	*triggers.Calls              // nil if there are none
+	runner          *call.Runner // nil if nothing is pending
 }
 
 // isTriggered reports whether handlers must be called for what has happened to other objects.
@@ -113,7 +113,7 @@ func (p *pass) prepareTriggered(c *cycle) {
 		}
 		return prepare(ctx, d)
 	}
-	runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o execution.Outcome) { p.afterTriggered(d, o) }
+	runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o call.Outcome) { p.afterTriggered(d, o) }
 	c.calls.runner = runner
 }
 
@@ -142,7 +142,7 @@ func (p *pass) startTriggered(c *cycle) {
 
 // afterTriggered reports and counts the outcome of an attempt. There can be many successes
 // without any consequence for the object, so they are no events.
-func (p *pass) afterTriggered(d *handler.Declaration, o execution.Outcome) {
+func (p *pass) afterTriggered(d *handler.Declaration, o call.Outcome) {
 	p.engine.measure(p.resource, d, o)
 	if o.Succeeded() && o.Ignored == nil {
 		p.report.Log.V(1).Info("The handler succeeded.", "handler", handler.ReportedID(d))

@@ -77,7 +77,7 @@ func TestEveryPackageHasOnePlace(t *testing.T) {
 func TestViolation(t *testing.T) {
 	tests := map[string]struct{ importer, imported, want string }{
 		"downward":                              {"pkg/reconcile", "pkg/model/object", ""},
-		"within the same folder":                {"pkg/reconcile/execution", "pkg/reconcile/internal/kube", ""},
+		"within the same folder":                {"pkg/reconcile/call", "pkg/reconcile/internal/kube", ""},
 		"an example that imports the facade":    {"examples/01-minimal", "pkg/kopf", ""},
 		"an example with API types":             {"examples/12-typed", "examples/12-typed/api/v1", ""},
 		"a test of a package":                   {"test/integration/posting", "pkg/events", ""},

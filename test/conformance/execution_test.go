@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -73,16 +73,17 @@ func executed(t *testing.T, in executionInput) executionExpect {
 		t.Fatal(err)
 	}
 	d.Retries = in.Options.Retries // Kopf also permits 0, where options do not
-	progress := execution.NewProgress(func(string) *storage.Record { return recordOf(in) })
+	progress := call.NewProgress(func(string) *storage.Record { return recordOf(in) })
 	state := progress.Include(d.ID, cause.Create, false)
-	runner := &execution.Runner{
+	runner := &call.Runner{
 		Cause: &handler.Cause{Reason: cause.Create}, Progress: progress,
-		Lifecycle: lifecycles.AllAtOnce, Backoff: backoff.Constant(time.Minute),
+		Lifecycle: lifecycles.AllAtOnce, Backoff: backoff.Constant(time.Minute), Slots: call.NewSlots(1, func(object.Key) {}),
+		Leave: func() {}, Enter: func() {},
 		BeforeAttempt: func(context.Context) error { return nil },
 		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.CallContext) {
 			return ctx, handler.CallContext{Body: object.NewBody(nil)}
 		},
-		AfterAttempt: func(_ context.Context, _ *handler.Declaration, o execution.Outcome) {
+		AfterAttempt: func(_ context.Context, _ *handler.Declaration, o call.Outcome) {
 			got.Final, got.Error = o.Final, errorName(o.Err)
 			if !o.Final {
 				got.Delay = o.Delay.Seconds()

@@ -34,13 +34,13 @@ var stormGuards = map[string]guard{
 		file: "internal/record/positions.go", code: "\tc.openNext(&e, open.States, begin, positions, token)\n", instead: "",
 	},
 	"a position: it is stored with the cycle": {
-		file: "internal/record/cycle.go", code: "\t\tc.Progress.Settle(id, c.Reason)\n", instead: "",
+		file: "internal/record/cycle.go", code: "\t\tc.Progress.SetAhead(id, c.Reason)\n", instead: "",
 	},
 	"a retry: it waits for its delay": {
-		file: "execution/progress.go", code: "return max(0, s.Delayed.Sub(now))", instead: "return 0 * s.Delayed.Sub(now)",
+		file: "call/progress.go", code: "return max(0, s.Delayed.Sub(now))", instead: "return 0 * s.Delayed.Sub(now)",
 	},
 	"a limit: attempts are counted": {
-		file: "execution/limits.go", code: "case l.retries != nil && retries >= *l.retries:", instead: "case l.retries != nil && retries > *l.retries+1:",
+		file: "call/attempt.go", code: "case l.retries != nil && retries >= *l.retries:", instead: "case l.retries != nil && retries > *l.retries+1:",
 	},
 	"another object of the name: the memory is not its own": {
 		file: "target.go", code: "\tt.resetFor(cached.GetUID())\n", instead: "",
@@ -61,10 +61,10 @@ var stormGuards = map[string]guard{
 		file: "execute.go", code: "\tp.object.writes.Add(runner.Edits...)\n\trunner.Edits = nil\n", instead: "",
 	},
 	"a limit: time is counted": {
-		file: "execution/limits.go", code: "case l.timeout > 0 && runtime >= l.timeout:", instead: "case l.timeout < 0:",
+		file: "call/attempt.go", code: "case l.timeout > 0 && runtime >= l.timeout:", instead: "case l.timeout < 0:",
 	},
 	"a limit: all calls have one deadline": {
-		file: "execution/limits.go", code: "context.WithTimeoutCause(ctx, l.timeout-runtime,", instead: "context.WithTimeoutCause(ctx, l.timeout,",
+		file: "call/attempt.go", code: "context.WithTimeoutCause(ctx, d.Timeout-runtime,", instead: "context.WithTimeoutCause(ctx, d.Timeout,",
 	},
 	"a resumption: handlers that were called in the first cycle are not called again": {
 		file: "decision.go", code: "p.object.handled = p.isResumed(c)", instead: "p.object.handled = false",

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // Runner calls the handlers of the operator itself. It is safe for concurrent use.
@@ -66,7 +66,7 @@ func (r Runner) Together(ctx context.Context, handlers registry.Handlers) []Resu
 func (r Runner) Once(ctx context.Context, handlers registry.Handlers) []Result {
 	return together(handlers, func(d *handler.Declaration) Result {
 		logger := r.logger(d)
-		outcome := r.attempt(ctx, d, &execution.Attempts{}, logger)
+		outcome := r.attempt(ctx, d, &call.Attempts{}, logger)
 		if outcome.Err != nil {
 			logger.Error(outcome.Err, fmt.Sprintf("The %s handler has failed.", d.Kind), handler.StackValues(outcome.Err)...)
 		}
@@ -95,7 +95,7 @@ func failure(d *handler.Declaration, err error) error {
 // run calls one handler until it succeeds or fails permanently.
 func (r Runner) run(ctx context.Context, d *handler.Declaration) Result {
 	logger := r.logger(d)
-	var series execution.Attempts
+	var series call.Attempts
 	for {
 		outcome := r.attempt(ctx, d, &series, logger)
 		if ctx.Err() != nil && !outcome.Succeeded() {
@@ -112,7 +112,7 @@ func (r Runner) run(ctx context.Context, d *handler.Declaration) Result {
 }
 
 // attempt calls a handler once.
-func (r Runner) attempt(ctx context.Context, d *handler.Declaration, series *execution.Attempts, logger logr.Logger) execution.Outcome {
+func (r Runner) attempt(ctx context.Context, d *handler.Declaration, series *call.Attempts, logger logr.Logger) call.Outcome {
 	ctx, operator := r.Prepare(ctx, logger)
 	return series.Try(ctx, d, r.Backoff, func(ctx context.Context, a handler.Attempt) (any, error) {
 		return d.CallActivity(ctx, handler.NewActivity(operator, d.Param, a))
@@ -121,7 +121,7 @@ func (r Runner) attempt(ctx context.Context, d *handler.Declaration, series *exe
 
 // report logs the outcome of an attempt. Logins are repeated for the life of the operator,
 // so only their failures are logged by default.
-func report(log logr.Logger, kind handler.Kind, o execution.Outcome) {
+func report(log logr.Logger, kind handler.Kind, o call.Outcome) {
 	success := log
 	if kind == handler.OnLogin {
 		success = log.V(1)

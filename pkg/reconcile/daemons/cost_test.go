@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
 // discardHost is a Host that prepares calls as the engine does, and discards the rest.
@@ -32,12 +32,12 @@ func (q *discardHost) Prepare(ctx context.Context, d *handler.Declaration) (cont
 	return context.WithValue(ctx, contextKey{}, q), subject
 }
 
-func (q *discardHost) WriteEdit(context.Context, execution.Edit) error                 { return nil }
-func (q *discardHost) Report(context.Context, *handler.Declaration, execution.Outcome) {}
-func (q *discardHost) Measure(*handler.Declaration, execution.Outcome)                 {}
-func (q *discardHost) Warn(*handler.Declaration, string, string)                       {}
-func (q *discardHost) Requeue()                                                        {}
-func (q *discardHost) Identity() daemons.Identity                                      { return daemons.Identity{} }
+func (q *discardHost) WriteEdit(context.Context, call.Edit) error                 { return nil }
+func (q *discardHost) Report(context.Context, *handler.Declaration, call.Outcome) {}
+func (q *discardHost) Measure(*handler.Declaration, call.Outcome)                 {}
+func (q *discardHost) Warn(*handler.Declaration, string, string)                  {}
+func (q *discardHost) Requeue()                                                   {}
+func (q *discardHost) Identity() daemons.Identity                                 { return daemons.Identity{} }
 
 // discardSink is a log sink that keeps values, but writes nothing.
 type discardSink struct{ values []any }

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
 // world is an engine without a cluster, with one object. It makes a pass over the
@@ -58,7 +58,7 @@ func (w *world) Prepare(ctx context.Context, _ *handler.Declaration) (context.Co
 	return ctx, handler.CallContext{Body: object.NewBody(map[string]any{"spec": map[string]any{"delay": int64(7)}})}
 }
 
-func (w *world) WriteEdit(ctx context.Context, edit execution.Edit) error {
+func (w *world) WriteEdit(ctx context.Context, edit call.Edit) error {
 	if w.write != nil {
 		if err := w.write(ctx); err != nil {
 			return err
@@ -68,7 +68,7 @@ func (w *world) WriteEdit(ctx context.Context, edit execution.Edit) error {
 	return nil
 }
 
-func (w *world) Report(_ context.Context, d *handler.Declaration, o execution.Outcome) {
+func (w *world) Report(_ context.Context, d *handler.Declaration, o call.Outcome) {
 	switch {
 	case o.Ignored != nil:
 		w.note("%s: ignored %v", d.ID, o.Ignored)
@@ -81,7 +81,7 @@ func (w *world) Report(_ context.Context, d *handler.Declaration, o execution.Ou
 	}
 }
 
-func (w *world) Measure(*handler.Declaration, execution.Outcome) {}
+func (w *world) Measure(*handler.Declaration, call.Outcome) {}
 
 func (w *world) Warn(d *handler.Declaration, reason, _ string) { w.note("%s: %s", d.ID, reason) }
 

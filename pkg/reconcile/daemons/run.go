@@ -8,7 +8,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // run is one attempt of a worker's handler. It holds what is needed while the handler
@@ -18,7 +18,7 @@ type run struct {
 	worker    *worker
 	workerCtx context.Context // canceled when the worker must stop
 	ctx       context.Context // the handler's
-	attempt   execution.Attempt
+	attempt   call.Attempt
 	patch     *patch.Patch
 	stopper   *handler.Stopper
 
@@ -61,7 +61,7 @@ func (r *run) callTimer() {
 
 // finish processes what the call returned, and hands the outcome to the worker.
 func (r *run) finish(failure error) {
-	var outcome execution.Outcome
+	var outcome call.Outcome
 	if err := handler.WithRecover(func() error { outcome = r.processResult(failure); return nil }); err != nil {
 		outcome = r.reportPanic(err)
 	}
@@ -70,7 +70,7 @@ func (r *run) finish(failure error) {
 
 // reportPanic turns a panic outside of the handler, such as one of the engine, into a
 // failure of the handler. It must not take the operator down.
-func (r *run) reportPanic(err error) execution.Outcome {
+func (r *run) reportPanic(err error) call.Outcome {
 	outcome := failedOutcome(err, r.worker.group.supervisor.delayAfter(r.worker.handler, r.attempt.Args.Retry))
 	r.worker.group.currentHost().Report(r.workerCtx, r.worker.handler, outcome)
 	return outcome
@@ -95,10 +95,10 @@ func (r *run) prepare() error {
 // processResult counts the outcome of the call, writes the handler's edit, and reports
 // the outcome. Failures are reported before the edit is written, which can take long;
 // the success of a daemon is reported after that.
-func (r *run) processResult(failure error) execution.Outcome {
+func (r *run) processResult(failure error) call.Outcome {
 	var result any
 	if failure == nil {
-		result, failure = execution.NormalizeResult(r.result())
+		result, failure = call.NormalizeResult(r.result())
 	}
 	if handler.AsMisfit(failure) != nil {
 		return r.undo(failure)
@@ -119,7 +119,7 @@ func (r *run) processResult(failure error) execution.Outcome {
 // undo ends a call that does not count as an attempt, because the object does not fit the Go
 // type of the handler. The pass over that version of the object stops the worker and reports
 // why; should the object have changed again by then, the handler is called after the delay.
-func (r *run) undo(misfit error) execution.Outcome {
+func (r *run) undo(misfit error) call.Outcome {
 	r.worker.attempts.Cancel(&r.attempt)
 	return failedOutcome(misfit, r.worker.group.supervisor.delayAfter(r.worker.handler, 0))
 }
@@ -138,7 +138,7 @@ func (r *run) hasStopReason() bool { return r.stopper.Reason() != 0 }
 // adjust reports whether the outcome is an error to be reported, and corrects it: a
 // handler that was canceled has not failed, and one that was asked to stop is not
 // retried.
-func (r *run) adjust(o *execution.Outcome) bool {
+func (r *run) adjust(o *call.Outcome) bool {
 	switch {
 	case o.Err == nil:
 		return o.Ignored != nil
@@ -153,7 +153,7 @@ func (r *run) adjust(o *execution.Outcome) bool {
 
 // count passes the outcome to the metrics. A handler that was canceled did what it
 // was told to do.
-func (r *run) count(o execution.Outcome, reported bool) {
+func (r *run) count(o call.Outcome, reported bool) {
 	if o.Err != nil && !reported {
 		o.Err = nil
 		o.Final = true
@@ -172,7 +172,7 @@ func (r *run) writeEdit(result any) bool {
 	r.worker.writing = true
 	s.mu.Unlock()
 	ctx := s.writeCtx
-	err := r.worker.group.currentHost().WriteEdit(ctx, execution.Edit{ID: r.worker.handler.ID, Result: result, Patch: r.patch})
+	err := r.worker.group.currentHost().WriteEdit(ctx, call.Edit{ID: r.worker.handler.ID, Result: result, Patch: r.patch})
 	if err != nil && ctx.Err() == nil {
 		r.worker.group.currentHost().Warn(r.worker.handler, ReasonWriteRejected, fmt.Sprintf("The edit of the handler %s was rejected: %s", r.worker.handler.ID, err))
 	}
@@ -181,6 +181,6 @@ func (r *run) writeEdit(result any) bool {
 
 // failedOutcome returns the outcome of an attempt that failed and is retried after the
 // delay.
-func failedOutcome(err error, delay time.Duration) execution.Outcome {
-	return execution.Outcome{Called: true, Err: err, Delay: delay}
+func failedOutcome(err error, delay time.Duration) call.Outcome {
+	return call.Outcome{Called: true, Err: err, Delay: delay}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/events/handlerlog"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // minRetryDelay is the shortest delay between two attempts: a function that always
@@ -25,16 +25,16 @@ const patience = 10 * time.Second
 // exitPatience is how long a function may take to return after its context is done.
 const exitPatience = time.Second
 
-// call is one call of an indexing function. It has its own goroutine, because the function may never
+// filling is one call of an indexing function. It has its own goroutine, because the function may never
 // return, and the watch must go on.
-type call struct {
+type filling struct {
 	indexer  *Indexer
 	at       entry
 	body     *object.Body
-	attempts execution.Attempts // those that failed before
+	attempts call.Attempts // those that failed before
 	done     chan struct{}
 
-	outcome execution.Outcome
+	outcome call.Outcome
 	matched bool
 
 	mu   sync.Mutex
@@ -43,8 +43,8 @@ type call struct {
 
 // indexObject updates one index for one object. The attempts are those that failed
 // before.
-func (x *Indexer) indexObject(ctx context.Context, at entry, body *object.Body, attempts execution.Attempts) {
-	c := &call{indexer: x, at: at, body: body, attempts: attempts, done: make(chan struct{})}
+func (x *Indexer) indexObject(ctx context.Context, at entry, body *object.Body, attempts call.Attempts) {
+	c := &filling{indexer: x, at: at, body: body, attempts: attempts, done: make(chan struct{})}
 	go c.make(ctx)
 	if !c.wait(ctx) && x.leave(ctx, c) {
 		return
@@ -53,7 +53,7 @@ func (x *Indexer) indexObject(ctx context.Context, at entry, body *object.Body, 
 }
 
 // wait waits for the call. It returns false if that takes too long.
-func (c *call) wait(ctx context.Context) bool {
+func (c *filling) wait(ctx context.Context) bool {
 	timer := time.NewTimer(patience / time.Duration(1+c.indexer.late))
 	defer timer.Stop()
 	select {
@@ -73,7 +73,7 @@ func (c *call) wait(ctx context.Context) bool {
 
 // leave excludes an object from the index until the call has returned. It returns false if the call has
 // returned by now. The lock is held.
-func (x *Indexer) leave(ctx context.Context, c *call) bool {
+func (x *Indexer) leave(ctx context.Context, c *filling) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
@@ -91,7 +91,7 @@ func (x *Indexer) leave(ctx context.Context, c *call) bool {
 }
 
 // make makes the call.
-func (c *call) make(ctx context.Context) {
+func (c *filling) make(ctx context.Context) {
 	c.outcome, c.matched = c.indexer.callWithFilters(ctx, c)
 	c.mu.Lock()
 	close(c.done)
@@ -104,7 +104,7 @@ func (c *call) make(ctx context.Context) {
 
 // store puts the values of the object into the index, unless the object has changed since the watch has
 // gone on.
-func (c *call) store(values any) error {
+func (c *filling) store(values any) error {
 	c.mu.Lock()
 	if c.late == nil {
 		defer c.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *call) store(values any) error {
 }
 
 // isCurrent reports whether a late call was about the object as it is known now. The lock is held.
-func (x *Indexer) isCurrent(c *call) bool {
+func (x *Indexer) isCurrent(c *filling) bool {
 	if x.closed || x.failing[c.at] != c.late {
 		return false
 	}
@@ -130,7 +130,7 @@ func (x *Indexer) isCurrent(c *call) bool {
 
 // noteLate notes the outcome of a call that the watch has not waited for. An object that has changed is
 // indexed again.
-func (x *Indexer) noteLate(ctx context.Context, c *call) {
+func (x *Indexer) noteLate(ctx context.Context, c *filling) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.late--
@@ -142,12 +142,12 @@ func (x *Indexer) noteLate(ctx context.Context, c *call) {
 	if isCurrent {
 		x.note(ctx, c)
 	} else if body := x.Current(c.at.owner); body != nil && body.UID() == c.body.UID() {
-		x.indexObject(ctx, c.at, body, execution.Attempts{})
+		x.indexObject(ctx, c.at, body, call.Attempts{})
 	}
 }
 
 // note notes the outcome of a call.
-func (x *Indexer) note(ctx context.Context, c *call) {
+func (x *Indexer) note(ctx context.Context, c *filling) {
 	at := c.at
 	outcome := c.outcome
 	switch {
@@ -180,23 +180,23 @@ func (x *Indexer) retry(ctx context.Context, at entry, known *failure) {
 
 // callWithFilters calls the function, unless the object does not match its filters or does not
 // fit its Go type. A failing filter counts as an error of the function.
-func (x *Indexer) callWithFilters(ctx context.Context, c *call) (outcome execution.Outcome, matched bool) {
+func (x *Indexer) callWithFilters(ctx context.Context, c *filling) (outcome call.Outcome, matched bool) {
 	at := c.at
-	ctx, call := x.Prepare(ctx, c.body, at.handler)
+	ctx, arguments := x.Prepare(ctx, c.body, at.handler)
 	failed := handler.WithRecover(func() error {
-		matched = at.handler.InScope(&handler.Cause{CallContext: call})
+		matched = at.handler.InScope(&handler.Cause{CallContext: arguments})
 		return nil
 	})
 	if !matched && failed == nil {
 		x.noteMisfit(at, nil)
-		return execution.Outcome{}, false
+		return call.Outcome{}, false
 	}
 	var misfit *handler.MisfitError
 	outcome = c.attempts.Try(ctx, at.handler, x.Backoff, func(ctx context.Context, a handler.Attempt) (any, error) {
 		if failed != nil {
 			return nil, failed
 		}
-		err := c.callAndStore(ctx, call, a)
+		err := c.callAndStore(ctx, arguments, a)
 		misfit = handler.AsMisfit(err)
 		return nil, err
 	})
@@ -204,10 +204,10 @@ func (x *Indexer) callWithFilters(ctx context.Context, c *call) (outcome executi
 		x.noteMisfit(at, misfit)
 	}
 	if misfit != nil {
-		return execution.Outcome{}, false
+		return call.Outcome{}, false
 	}
 	if ctx.Err() == nil {
-		logFailure(handlerlog.LogOnly(call.Logger), outcome)
+		logFailure(handlerlog.LogOnly(arguments.Logger), outcome)
 		if x.Measure != nil {
 			x.Measure(at.handler, outcome)
 		}
@@ -222,8 +222,8 @@ func (x *Indexer) noteMisfit(at entry, misfit *handler.MisfitError) {
 }
 
 // callAndStore calls the function, and puts the values that it returns into the index.
-func (c *call) callAndStore(ctx context.Context, call handler.CallContext, a handler.Attempt) error {
-	values, err := c.at.handler.CallIndex(ctx, handler.NewIndexed(call, c.at.handler.Param, a))
+func (c *filling) callAndStore(ctx context.Context, arguments handler.CallContext, a handler.Attempt) error {
+	values, err := c.at.handler.CallIndex(ctx, handler.NewIndexed(arguments, c.at.handler.Param, a))
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (c *call) callAndStore(ctx context.Context, call handler.CallContext, a han
 
 // logFailure logs the outcome of a failed attempt. Successes are not logged: they are
 // many, and of no interest.
-func logFailure(log logr.Logger, o execution.Outcome) {
+func logFailure(log logr.Logger, o call.Outcome) {
 	var temporary *handler.TemporaryError
 	switch {
 	case o.Ignored != nil:

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -34,7 +34,7 @@ type Config struct {
 	// left out of the index, and that is not an attempt.
 	Misfit func(owner object.Key, d *handler.Declaration, misfit *handler.MisfitError)
 	// Measure, if not nil, is called with the outcome of every attempt.
-	Measure func(d *handler.Declaration, o execution.Outcome)
+	Measure func(d *handler.Declaration, o call.Outcome)
 }
 
 // Indexer updates the indices for the objects of one resource. It is safe for
@@ -57,7 +57,7 @@ type entry struct {
 // failure is the state of an entry whose function has failed.
 type failure struct {
 	uid      types.UID
-	attempts execution.Attempts
+	attempts call.Attempts
 	timer    *time.Timer // of the next attempt; nil if there will be none
 }
 
@@ -84,7 +84,7 @@ func (x *Indexer) Update(ctx context.Context, owner object.Key, body *object.Bod
 			continue // excluded, for good or until the next attempt
 		}
 		x.forgetFailure(at)
-		x.indexObject(ctx, at, body, execution.Attempts{})
+		x.indexObject(ctx, at, body, call.Attempts{})
 	}
 }
 

@@ -24,8 +24,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
@@ -333,7 +333,7 @@ func (t target) failures(p *plan.Plan) (failed, forgotten map[string]string) {
 	held := !p.Deleting && p.IsResponsible(t.handlers)
 	for id, message := range conditions.FailuresIn(t.body.Raw()) {
 		switch {
-		case execution.ParentOf(id, t.handlers.IDs) != "":
+		case call.ParentOf(id, t.handlers.IDs) != "":
 			failed[id] = message
 		case held:
 			forgotten[id] = message

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -107,8 +107,8 @@ func (d Decider) plan(raw map[string]any, s Facts) (*plan.Plan, plan.Facts) {
 }
 
 // progressOf returns the progress of handlers with these records.
-func progressOf(records map[string]Record) *execution.Progress {
-	return execution.NewProgress(func(id string) *storage.Record {
+func progressOf(records map[string]Record) *call.Progress {
+	return call.NewProgress(func(id string) *storage.Record {
 		stored, known := records[id]
 		if !known {
 			return nil

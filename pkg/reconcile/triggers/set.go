@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -202,7 +202,7 @@ type Calls struct {
 	// Handlers is what is called.
 	Handlers registry.Handlers
 	// Progress has the attempts. All handlers are included in it.
-	Progress *execution.Progress
+	Progress *call.Progress
 
 	of     *triggered
 	owners map[string]*entry
@@ -217,7 +217,7 @@ func (s *Set) Calls(key object.Key, isExcluded func(handler string) bool) *Calls
 		return nil
 	}
 	c := &Calls{of: t, owners: map[string]*entry{}, begun: map[string]struct{}{}}
-	c.Progress = execution.NewProgress(c.record)
+	c.Progress = call.NewProgress(c.record)
 	for _, e := range t.handlers {
 		if !e.trigger.IsPending() || !isExcluded(e.id) {
 			c.add(e)

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -91,7 +91,7 @@ func (f *fixture) make(errs map[string]error) {
 	calls := f.set.Calls(key, func(string) bool { return false })
 	for _, d := range calls.Handlers {
 		calls.Begin(d.ID)
-		o := execution.Outcome{Called: true, Final: errs[d.ID] == nil || handler.IsPermanent(errs[d.ID]), Err: errs[d.ID]}
+		o := call.Outcome{Called: true, Final: errs[d.ID] == nil || handler.IsPermanent(errs[d.ID]), Err: errs[d.ID]}
 		calls.Progress.Fail(d.ID, errors.New("to be revised"))
 		calls.Progress.Load(d.ID).Retries++
 		calls.Progress.Revise(d.ID, o)

@@ -35,8 +35,8 @@ func settle(d time.Duration) {
 	synctest.Wait()
 }
 
-// call makes the pending calls of a flag.
-func call(t *testing.T, flag *triggers.Flag) {
+// makeCalls makes the pending calls of a flag.
+func makeCalls(t *testing.T, flag *triggers.Flag) {
 	t.Helper()
 	for _, d := range flag.Calls() {
 		flag.Begin(d.ID)
@@ -55,12 +55,12 @@ func TestSpreadTakesTurns(t *testing.T) {
 			if got := fmt.Sprint(passes[i]); got != want {
 				t.Errorf("the flag %d was set after %s, want %s", i, got, want)
 			}
-			call(t, flags[i])
+			makeCalls(t, flags[i])
 		}
 		for range 100 { // for ten seconds
 			s.Set()
 			settle(100 * time.Millisecond)
-			call(t, flags[0])
+			makeCalls(t, flags[0])
 		}
 		if n := len(passes[0]) - 1; n < 9 || n > 11 {
 			t.Errorf("it was set %d times within 10 s", n)

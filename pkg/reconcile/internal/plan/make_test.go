@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
@@ -79,7 +79,7 @@ func (l look) make(t *testing.T) string {
 	f := Facts{
 		Arguments: handler.CallContext{Body: body, Logger: logr.Discard()}, Handlers: Sort(all), Memory: l.memory, HasFinalizer: l.held,
 		Requests: requests.NewReader("kopf.dev"), Revisions: &revision.Reviser{Annotation: "kopf.dev/" + revision.Name},
-		Stored: record.Stored{New: object.Essence{"spec": spec}, Progress: execution.NewProgress(func(id string) *storage.Record {
+		Stored: record.Stored{New: object.Essence{"spec": spec}, Progress: call.NewProgress(func(id string) *storage.Record {
 			stored, known := l.records[id]
 			if !known {
 				return nil

@@ -31,7 +31,7 @@ func (p *Plan) setMisfitsAside(selected registry.Handlers) registry.Handlers {
 		waits := p.Reason != cause.Delete || p.mustWaitFor(d)
 		p.Misfits = append(p.Misfits, Misfit{d, err, waits})
 		if waits {
-			p.Cycle.Progress.SetAside(d.ID, err)
+			p.Cycle.Progress.SetMisfit(d.ID, err)
 		}
 		return waits
 	})

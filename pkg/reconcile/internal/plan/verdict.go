@@ -20,7 +20,7 @@ func (p *Plan) Verdict(d *handler.Declaration, suspension requests.Suspension, n
 		}
 	}
 	s.TakesPart = slices.Contains(p.Handlers, d)
-	s.Misfit = p.Cycle.Progress.WhyAside(d.ID)
+	s.Misfit = p.Cycle.Progress.Misfit(d.ID)
 	return verdict.Of(s)
 }
 

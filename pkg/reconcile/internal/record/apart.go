@@ -6,7 +6,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -23,7 +23,7 @@ import (
 // that are ahead of it are in the next cycle itself.
 
 // leaveOver sets the records aside that are left over from a cycle that has ended.
-func (k Keeper) leaveOver(ctx context.Context, body *object.Body, progress *execution.Progress, r report.Reporter) error {
+func (k Keeper) leaveOver(ctx context.Context, body *object.Body, progress *call.Progress, r report.Reporter) error {
 	if !progress.Stored().HasTokens() {
 		return nil
 	}
@@ -35,9 +35,9 @@ func (k Keeper) leaveOver(ctx context.Context, body *object.Body, progress *exec
 	case err != nil:
 		return ignoreUnreadable(body, err, r)
 	case open == nil:
-		progress.LeaveOver("")
+		progress.MarkLeftovers("")
 	case open.Token != "":
-		progress.LeaveOver(open.Token)
+		progress.MarkLeftovers(open.Token)
 	}
 	return nil
 }

@@ -6,14 +6,14 @@ import (
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // Calls are the calls of one pass that belong to no cycle. They have a record on the object only
 // as long as they fail.
 type Calls struct {
-	Progress *execution.Progress
+	Progress *call.Progress
 	// Records returns the records that the object must have, by the ids of the handlers. Nil
 	// means that it must have none.
 	Records func() map[string]*storage.Record
@@ -30,7 +30,7 @@ func (c *Calls) FailHandler(id string, err error) {
 }
 
 // ReviseHandler is Cycle.ReviseHandler for these calls.
-func (c *Calls) ReviseHandler(id string, o execution.Outcome) bool {
+func (c *Calls) ReviseHandler(id string, o call.Outcome) bool {
 	if c == nil || !c.Progress.Has(id) {
 		return false
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
@@ -41,7 +41,7 @@ func hasTokenOf(ctx context.Context, k Keeper, c *Cycle, body *object.Body, r re
 }
 
 // hasRecordsOf reports whether the object has a record of the cycle, if it had one.
-func hasRecordsOf(ctx context.Context, k Keeper, progress *execution.Progress, body *object.Body, r report.Reporter) (bool, error) {
+func hasRecordsOf(ctx context.Context, k Keeper, progress *call.Progress, body *object.Body, r report.Reporter) (bool, error) {
 	ids := progress.Stored().IDs()
 	for _, id := range ids {
 		now, err := k.Record(ctx, body, id, r)

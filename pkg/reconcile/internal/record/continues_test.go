@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -17,7 +17,7 @@ func endsAtBase(t *testing.T, progress storage.Progress) (*fixture, *Cycle) {
 	if progress != nil {
 		f.Storages.Progress = progress
 	}
-	attempt := func(size int64, id string, o execution.Outcome) *Cycle {
+	attempt := func(size int64, id string, o call.Outcome) *Cycle {
 		f.resize(size)
 		c := f.cycle(cause.Update, "x", "y")
 		c.Progress.Load(id).Retries++
@@ -26,9 +26,9 @@ func endsAtBase(t *testing.T, progress storage.Progress) (*fixture, *Cycle) {
 	}
 	created := f.cycle(cause.Create)
 	f.end(created)
-	f.store(attempt(2, "x", execution.Outcome{Delay: time.Hour, Err: errors.New("not yet")}))
-	f.store(attempt(1, "x", execution.Outcome{Final: true}))
-	return f, attempt(3, "y", execution.Outcome{Final: true})
+	f.store(attempt(2, "x", call.Outcome{Delay: time.Hour, Err: errors.New("not yet")}))
+	f.store(attempt(1, "x", call.Outcome{Final: true}))
+	return f, attempt(3, "y", call.Outcome{Final: true})
 }
 
 func TestACycleContinuesUntilItHasEnded(t *testing.T) {

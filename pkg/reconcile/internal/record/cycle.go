@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // Cycle is the handling of one change of one object, from its detection until all
@@ -18,7 +18,7 @@ type Cycle struct {
 	Base, Old object.Essence
 	// New is the essence of this pass, which the handlers see.
 	New      object.Essence
-	Progress *execution.Progress
+	Progress *call.Progress
 	// Declared contains the ids of all declared handlers.
 	Declared []string
 	// IsDue reports whether a declared handler is for the change between two states.
@@ -52,7 +52,7 @@ func (c *Cycle) Reopen(stored Stored) {
 		return
 	}
 	for id := range stored.Open.At {
-		c.Progress.Settle(id, c.Reason)
+		c.Progress.SetAhead(id, c.Reason)
 		c.Progress.Refer(c.ParentOf(id), id)
 	}
 }
@@ -80,7 +80,7 @@ func (c *Cycle) FailHandler(id string, err error) bool {
 
 // ReviseHandler records another outcome of the last attempt of a handler: its edit could not
 // be computed. It reports whether the cycle has such a handler.
-func (c *Cycle) ReviseHandler(id string, o execution.Outcome) bool {
+func (c *Cycle) ReviseHandler(id string, o call.Outcome) bool {
 	if c == nil || !c.Progress.Has(id) {
 		return false
 	}

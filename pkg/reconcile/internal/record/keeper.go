@@ -6,7 +6,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -37,7 +37,7 @@ type Stored struct {
 	// New is the present essence.
 	New object.Essence
 	// Progress has the records of the handlers of changes.
-	Progress *execution.Progress
+	Progress *call.Progress
 	// Open is the open cycle of a creation or an update; nil if there is none.
 	Open *storage.Cycle
 }
@@ -54,7 +54,7 @@ func (k Keeper) Read(ctx context.Context, body *object.Body, ids []string, extra
 	}
 	s.New = k.Essence(body, extra)
 	if records := s.Progress.Stored(); records.HasOpen(cause.Create) || records.HasOpen(cause.Update) {
-		s.Open, err = k.kept(ctx, body, r, func() (*execution.Progress, error) { return s.Progress, nil })
+		s.Open, err = k.kept(ctx, body, r, func() (*call.Progress, error) { return s.Progress, nil })
 	}
 	return s, err
 }
@@ -80,9 +80,9 @@ func (k Keeper) Record(ctx context.Context, body *object.Body, id string, r repo
 
 // Progress returns the progress of the handlers. It finds the records of sub-handlers through
 // those of their parents.
-func (k Keeper) Progress(ctx context.Context, body *object.Body, ids []string, r report.Reporter) (*execution.Progress, error) {
+func (k Keeper) Progress(ctx context.Context, body *object.Body, ids []string, r report.Reporter) (*call.Progress, error) {
 	var failure error
-	progress := execution.NewProgress(func(id string) *storage.Record {
+	progress := call.NewProgress(func(id string) *storage.Record {
 		record, err := k.Record(ctx, body, id, r)
 		failure = errors.Join(failure, err)
 		return record

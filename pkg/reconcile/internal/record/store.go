@@ -7,7 +7,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -17,7 +17,7 @@ func EndedAt(ctx context.Context, k Keeper, c *Cycle, body *object.Body, r repor
 	if !c.Reason.IsChange() {
 		return nil, nil
 	}
-	kept, err := k.kept(ctx, body, r, func() (*execution.Progress, error) { return c.Progress, nil })
+	kept, err := k.kept(ctx, body, r, func() (*call.Progress, error) { return c.Progress, nil })
 	if err != nil || kept == nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func EndedAt(ctx context.Context, k Keeper, c *Cycle, body *object.Body, r repor
 // kept returns the open cycle as it is stored on the object. It returns nil if none is
 // stored, or if it belongs to a cycle that has ended: an operator of Kopf does not know it, and
 // leaves it behind.
-func (k Keeper) kept(ctx context.Context, body *object.Body, r report.Reporter, progressOf func() (*execution.Progress, error)) (*storage.Cycle, error) {
+func (k Keeper) kept(ctx context.Context, body *object.Body, r report.Reporter, progressOf func() (*call.Progress, error)) (*storage.Cycle, error) {
 	storages, ok := k.Storages.DiffBase.(storage.CycleBase)
 	if !ok {
 		return nil, nil
@@ -69,7 +69,7 @@ func (k Keeper) keptOn(ctx context.Context, body *object.Body, c *Cycle, r repor
 	if !c.Reason.IsChange() {
 		return nil, nil
 	}
-	return k.kept(ctx, body, r, func() (*execution.Progress, error) { return k.Progress(ctx, body, c.Progress.IDs(), r) })
+	return k.kept(ctx, body, r, func() (*call.Progress, error) { return k.Progress(ctx, body, c.Progress.IDs(), r) })
 }
 
 // Store adds the progress of an open cycle to the patch: changed records, and the states at
@@ -128,7 +128,7 @@ func (k Keeper) Purge(ctx context.Context, c *Cycle, body *object.Body, into sto
 // nobody would find them.
 func (k Keeper) purgeRecords(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, keep map[string]*storage.Record) error {
 	var failure error
-	stored := execution.NewProgress(func(id string) *storage.Record {
+	stored := call.NewProgress(func(id string) *storage.Record {
 		record, err := k.Storages.Progress.Fetch(ctx, body, id)
 		if broken := (*storage.BrokenError)(nil); !errors.As(err, &broken) {
 			failure = errors.Join(failure, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -68,7 +68,7 @@ func TestRequestsChangeTheProgress(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			progress := execution.NewProgress(func(id string) *storage.Record {
+			progress := call.NewProgress(func(id string) *storage.Record {
 				if id != "fn" {
 					t.Errorf("the record of %s was loaded", id)
 				}
@@ -105,7 +105,7 @@ func TestRequestsChangeTheProgress(t *testing.T) {
 
 func TestRerunsContinueUntilTheyHaveEnded(t *testing.T) {
 	record := &storage.Record{Started: time.Now(), Purpose: cause.Resume, Retries: 1}
-	progress := execution.NewProgress(func(string) *storage.Record { return record })
+	progress := call.NewProgress(func(string) *storage.Record { return record })
 	progress.Load("fn")
 	honored := map[string]any{prefix + "/requests-handled": `{"rerun":"1 fn unknown"}`}
 	if got := requests.NewReader(prefix).Read(annotated(honored)).Reruns(progress); !slices.Equal(got, []string{"fn"}) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 func TestFlushWithoutAnUpdateDoesNothing(t *testing.T) {
@@ -227,7 +227,7 @@ func TestARejectedWriteIsCertain(t *testing.T) {
 
 func TestAnEditThatIsNotJSONIsNotSent(t *testing.T) {
 	f := newFixture(t, m{})
-	f.state.Add(execution.Edit{ID: "a", Patch: &patch.Patch{}, Result: make(chan int)})
+	f.state.Add(call.Edit{ID: "a", Patch: &patch.Patch{}, Result: make(chan int)})
 	_ = f.writeFails(Update{})
 	f.expectSent("GET")
 }

@@ -195,7 +195,7 @@ func TestGuard18TheFinalizerStaysForDaemonsAndFailures(t *testing.T) {
 			c.FailHandler("a", errDown)
 		}, true},
 		"a handler has not finished": {func(c *record.Cycle, _ *Decision) { c.Progress.Include("b", cause.Delete, false) }, true},
-		"a handler cannot be called": {func(c *record.Cycle, _ *Decision) { c.Progress.SetAside("b", errDown) }, true},
+		"a handler cannot be called": {func(c *record.Cycle, _ *Decision) { c.Progress.SetMisfit("b", errDown) }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestGuard19DecisionsAreMadeAgainInALaterPass(t *testing.T) {
 func TestNothingIsWrittenForHandlersThatCannotBeCalled(t *testing.T) {
 	f := newFixture(t, m{})
 	c := f.cycle(cause.Create)
-	c.Progress.SetAside("a", errDown)
+	c.Progress.SetMisfit("a", errDown)
 	outcome := f.write(Update{Cycle: c})
 	f.expectSent("")
 	f.expect("ended", outcome.Ended, false)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // inFlight is a write of edits that may have been committed. If it was, it must not be
@@ -18,7 +18,7 @@ type inFlight struct {
 }
 
 // newInFlight describes a write of edits that is about to be sent.
-func newInFlight(edits []execution.Edit, merge map[string]any, part string, body *object.Body) inFlight {
+func newInFlight(edits []call.Edit, merge map[string]any, part string, body *object.Body) inFlight {
 	f := inFlight{merge: merge, status: part != "", version: body.ResourceVersion()}
 	for _, edit := range edits {
 		f.patches = append(f.patches, edit.Patch)
@@ -26,7 +26,7 @@ func newInFlight(edits []execution.Edit, merge map[string]any, part string, body
 	return f
 }
 
-func (f inFlight) has(edit execution.Edit) bool { return slices.Contains(f.patches, edit.Patch) }
+func (f inFlight) has(edit call.Edit) bool { return slices.Contains(f.patches, edit.Patch) }
 
 // settle drops the edits that were stored although the response was lost. It returns the
 // writes that may still arrive: those that are bound to this version.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // Edits that have arrived must not be written again; those that came since must.
@@ -13,7 +13,7 @@ func TestEditsThatHaveArrived(t *testing.T) {
 	one, two, three := &patch.Patch{}, &patch.Patch{}, &patch.Patch{}
 	body := object.NewBody(m{"metadata": m{"resourceVersion": "7"}, "spec": m{"a": "b"}})
 	state := func() *State {
-		return &State{edits: []execution.Edit{{Patch: one}, {Patch: two}, {Patch: three}}}
+		return &State{edits: []call.Edit{{Patch: one}, {Patch: two}, {Patch: three}}}
 	}
 	arrived, lost := m{"spec": m{"a": "b"}}, m{"spec": m{"a": "c"}}
 

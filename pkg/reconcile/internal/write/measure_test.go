@@ -13,14 +13,14 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 func TestReasonOfAWrite(t *testing.T) {
 	none := func(string) *storage.Record { return nil }
-	done, waiting := &record.Cycle{Progress: execution.NewProgress(none)}, &record.Cycle{Progress: execution.NewProgress(none)}
+	done, waiting := &record.Cycle{Progress: call.NewProgress(none)}, &record.Cycle{Progress: call.NewProgress(none)}
 	waiting.Progress.Include("one", cause.Create, false)
 	tests := map[string]struct {
 		update      Update

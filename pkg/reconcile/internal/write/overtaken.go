@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -39,7 +39,7 @@ func (s *Session) keepSubrefs(ctx context.Context, u *Update) error {
 			return err
 		}
 		if theirs != nil {
-			u.Cycle.Progress.Load(id).AddSubrefs(theirs.Subrefs)
+			u.Cycle.Progress.Load(id).AddSubrefs(theirs.Subrefs...)
 		}
 	}
 	return nil
@@ -47,7 +47,7 @@ func (s *Session) keepSubrefs(ctx context.Context, u *Update) error {
 
 // dropOvertaken drops the edits of handlers whose attempt has another outcome already.
 func (s *Session) dropOvertaken(ctx context.Context, u *Update) (err error) {
-	s.state.dropEdits(func(edit execution.Edit) bool {
+	s.state.dropEdits(func(edit call.Edit) bool {
 		if err != nil || !u.Cycle.Progress.Has(edit.ID) {
 			return false // an event handler has no record
 		}
@@ -93,7 +93,7 @@ const overlapping = "\x00overlapping"
 // hasAdvanced reports whether a record contains an outcome that it did not contain before. A
 // lifecycle that calls one handler at a time also stores records without an attempt: they must
 // not replace the outcome of an attempt.
-func hasAdvanced(theirs *storage.Record, state *execution.State) bool {
+func hasAdvanced(theirs *storage.Record, state *call.State) bool {
 	before := state.Stored()
 	if leftover := state.Found(); before == nil && leftover != nil && (theirs == nil || theirs.Equal(leftover)) {
 		return false // it was of an earlier cycle, and may be removed late

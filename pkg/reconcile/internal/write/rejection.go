@@ -13,7 +13,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
@@ -60,7 +60,7 @@ func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection erro
 // rejection is the fault of that edit only if the server still accepts the others: a policy can
 // begin at any moment, and reject any of them. An edit for which a permission is missing is
 // withheld.
-func (s *Session) tryEdit(ctx context.Context, u *Update, next execution.Edit) error {
+func (s *Session) tryEdit(ctx context.Context, u *Update, next call.Edit) error {
 	accepted := s.state.edits
 	tried := append(slices.Clip(s.state.edits), next)
 	s.state.edits = tried
@@ -86,7 +86,7 @@ func (s *Session) tryEdit(ctx context.Context, u *Update, next execution.Edit) e
 
 // dryRunWith is dryRun with other edits than those of the state, which keeps them, also after a
 // panic of a storage.
-func (s *Session) dryRunWith(ctx context.Context, u *Update, edits []execution.Edit) error {
+func (s *Session) dryRunWith(ctx context.Context, u *Update, edits []call.Edit) error {
 	all := s.state.edits
 	s.state.edits = edits
 	defer func() { s.state.edits = all }()
@@ -129,7 +129,7 @@ func (s *Session) dryRunPatch(ctx context.Context, part string, merge map[string
 
 // largestEdit returns the edit of which the most is left to be written, which is the likely cause
 // of rejections by etcd for the size of the object.
-func (s *State) largestEdit(body map[string]any) (largest execution.Edit) {
+func (s *State) largestEdit(body map[string]any) (largest call.Edit) {
 	size := -1
 	for _, edit := range s.edits {
 		left, _ := leftOf(edit, body)
@@ -143,20 +143,20 @@ func (s *State) largestEdit(body map[string]any) (largest execution.Edit) {
 }
 
 // leftOf returns what is left to be written of an edit.
-func leftOf(edit execution.Edit, body map[string]any) (map[string]any, error) {
+func leftOf(edit call.Edit, body map[string]any) (map[string]any, error) {
 	merge, err := resolve(edit, body)
 	return patch.Minimal(body, merge), err
 }
 
 // drop removes one edit.
-func (s *State) drop(one execution.Edit) {
-	s.dropEdits(func(edit execution.Edit) bool { return edit.Patch == one.Patch })
+func (s *State) drop(one call.Edit) {
+	s.dropEdits(func(edit call.Edit) bool { return edit.Patch == one.Patch })
 }
 
 // failHandler records the failure of the handler whose edit cannot be written. An error of a
 // transformation counts as if the handler had returned it. All other failures are final: the
 // handler would want the same again.
-func (s *Session) failHandler(u *Update, edit execution.Edit, err error) {
+func (s *Session) failHandler(u *Update, edit call.Edit, err error) {
 	if edit.BestEffort {
 		s.report.Log.V(1).Info("The object has no room for a condition.", "problem", err.Error())
 		return

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // State is the writer's state of one object between passes. Every watched object has one, so
@@ -21,7 +21,7 @@ type State struct {
 	// pending is the update that could not be written yet.
 	pending *Update
 	// edits are the changes that handlers request, in the order of their calls.
-	edits []execution.Edit
+	edits []call.Edit
 	// uncertain is set if the last write may or may not have been committed.
 	uncertain bool
 	// gone is set if the object no longer exists, or is released for deletion.
@@ -74,10 +74,10 @@ func (s *State) Drop() {
 }
 
 // finishEdits removes all edits, and notifies their authors.
-func (s *State) finishEdits() { s.dropEdits(func(execution.Edit) bool { return true }) }
+func (s *State) finishEdits() { s.dropEdits(func(call.Edit) bool { return true }) }
 
 // Add adds the edits of handlers. Do not add edits for another uid.
-func (s *State) Add(edits ...execution.Edit) {
+func (s *State) Add(edits ...call.Edit) {
 	if s.gone {
 		for _, edit := range edits {
 			edit.Finish()
@@ -161,7 +161,7 @@ func (s *State) markStatusWritten() {
 }
 
 // dropEdits removes the edits for which the condition holds, and notifies their authors.
-func (s *State) dropEdits(condition func(execution.Edit) bool) {
+func (s *State) dropEdits(condition func(call.Edit) bool) {
 	kept := s.edits[:0]
 	for _, edit := range s.edits {
 		if condition(edit) {

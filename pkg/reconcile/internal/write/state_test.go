@@ -7,7 +7,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 func version(text string) *object.Body {
@@ -72,7 +72,7 @@ func TestIsReconciled(t *testing.T) {
 		"the watch is behind what the pass wrote":    {State{minVersion: "8"}, "7", "8", true},
 		"the watch is behind a write after the pass": {State{minVersion: "9"}, "7", "7", false},
 		"the watch is behind another operator":       {State{minVersion: "9"}, "8", "8", false},
-		"an edit waits":                              {State{edits: []execution.Edit{{}}}, "7", "7", false},
+		"an edit waits":                              {State{edits: []call.Edit{{}}}, "7", "7", false},
 		"an update waits":                            {State{pending: &Update{}}, "7", "7", false},
 		"the last write is uncertain":                {State{uncertain: true}, "7", "7", false},
 	}
@@ -97,7 +97,7 @@ func TestDroppedEditsAreFinishedOnce(t *testing.T) {
 	for name, end := range tests {
 		t.Run(name, func(t *testing.T) {
 			done := 0
-			edit := execution.Edit{Patch: &patch.Patch{}, Done: func() { done++ }}
+			edit := call.Edit{Patch: &patch.Patch{}, Done: func() { done++ }}
 			s := &State{uid: "u-1"}
 			if name == "it was gone before" {
 				end(s)

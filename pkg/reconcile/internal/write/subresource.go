@@ -9,7 +9,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // The definition of a resource can change while a handler runs: the status becomes a
@@ -104,12 +104,12 @@ func (s *Session) isListed(ctx context.Context) bool {
 // statusOf returns one edit that stands for the status of all edits, whose other parts are
 // stored. It belongs to no handler: the records are stored, too, so that it must not yield to
 // them.
-func statusOf(edits []execution.Edit, status map[string]any) []execution.Edit {
-	rest := execution.Edit{Patch: &patch.Patch{}, Done: func() {
+func statusOf(edits []call.Edit, status map[string]any) []call.Edit {
+	rest := call.Edit{Patch: &patch.Patch{}, Done: func() {
 		for _, edit := range edits {
 			edit.Finish()
 		}
 	}}
 	rest.Patch.Merge(status)
-	return []execution.Edit{rest}
+	return []call.Edit{rest}
 }

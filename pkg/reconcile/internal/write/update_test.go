@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -78,7 +78,7 @@ func TestTheWriteThatDeletesAnObjectContainsOnlyItsFinalizer(t *testing.T) {
 
 func TestAResultIsStoredInTheStatusByTheNameOfItsHandler(t *testing.T) {
 	f := newFixture(t, m{})
-	f.state.Add(execution.Edit{ID: "a", Patch: &patch.Patch{}, Result: "x"})
+	f.state.Add(call.Edit{ID: "a", Patch: &patch.Patch{}, Result: "x"})
 	f.write(Update{})
 	f.expect("result", f.field("status", "a"), "x")
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // withheld is the part of an update that a commit leaves out, because the API server forbids it for
@@ -18,23 +18,23 @@ import (
 type withheld struct {
 	// refusal is the response of the server. Nil means that the update is complete.
 	refusal error
-	edits   []execution.Edit
+	edits   []call.Edit
 	// all contains all edits, in the order of the calls of their handlers.
-	all []execution.Edit
+	all []call.Edit
 }
 
 // sort sorts edits in the order of the calls of their handlers.
-func (w *withheld) sort(edits []execution.Edit) {
-	place := func(one execution.Edit) int {
-		return slices.IndexFunc(w.all, func(edit execution.Edit) bool { return edit.Patch == one.Patch })
+func (w *withheld) sort(edits []call.Edit) {
+	place := func(one call.Edit) int {
+		return slices.IndexFunc(w.all, func(edit call.Edit) bool { return edit.Patch == one.Patch })
 	}
-	slices.SortStableFunc(edits, func(a, b execution.Edit) int { return cmp.Compare(place(a), place(b)) })
+	slices.SortStableFunc(edits, func(a, b call.Edit) int { return cmp.Compare(place(a), place(b)) })
 }
 
 // isPartial reports whether something is withheld.
 func (u *Update) isPartial() bool { return u.withheld.refusal != nil }
 
-func (u *Update) withhold(refusal error, edits ...execution.Edit) {
+func (u *Update) withhold(refusal error, edits ...call.Edit) {
 	u.withheld.refusal = refusal
 	u.withheld.edits = append(u.withheld.edits, edits...)
 	u.withheld.sort(u.withheld.edits)
@@ -43,7 +43,7 @@ func (u *Update) withhold(refusal error, edits ...execution.Edit) {
 // isWithheld reports whether the record of a handler must not be stored, because an edit of it is
 // withheld. The records of a handler and of its sub-handlers are stored together.
 func (u *Update) isWithheld(id string) bool {
-	return slices.ContainsFunc(u.withheld.edits, func(edit execution.Edit) bool { return u.parentOf(edit.ID) == u.parentOf(id) })
+	return slices.ContainsFunc(u.withheld.edits, func(edit call.Edit) bool { return u.parentOf(edit.ID) == u.parentOf(id) })
 }
 
 // parentOf returns the declared handler that a sub-handler belongs to, or else the id itself.
@@ -105,7 +105,7 @@ func (s *Session) isIndivisible(ctx context.Context, u *Update, withConditions b
 }
 
 // isResolvable reports whether an edit can be computed after those that are not withheld.
-func (s *Session) isResolvable(next execution.Edit) bool {
+func (s *Session) isResolvable(next call.Edit) bool {
 	wanted := s.body.Raw()
 	for _, edit := range append(slices.Clip(s.state.edits), next) {
 		merge, err := resolve(edit, wanted)
@@ -117,8 +117,8 @@ func (s *Session) isResolvable(next execution.Edit) bool {
 	return true
 }
 
-func without(edits []execution.Edit, one execution.Edit) []execution.Edit {
-	return slices.DeleteFunc(edits, func(edit execution.Edit) bool { return edit.Patch == one.Patch })
+func without(edits []call.Edit, one call.Edit) []call.Edit {
+	return slices.DeleteFunc(edits, func(edit call.Edit) bool { return edit.Patch == one.Patch })
 }
 
 // withheldError returns the refusal of what the commit has left out, or nil if it is complete.

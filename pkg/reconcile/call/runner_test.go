@@ -1,4 +1,4 @@
-package execution_test
+package call_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -136,7 +136,7 @@ func TestCanceledAttemptDoesNotCount(t *testing.T) {
 		time.AfterFunc(30*time.Second, func() { cancel(errors.New("the operator is stopping")) })
 		a, b, c := w.handler("a", failing(0, nil)), w.handler("b", working, handler.Retries(1)), w.handler("c", failing(0, nil))
 		runner, _, err := w.pass(ctx, a, b, c)
-		if !errors.Is(err, execution.ErrCanceled) || runner.Attempts != 1 || w.stored["b"].Retries != 0 || w.stored["b"].Finished() {
+		if !errors.Is(err, call.ErrCanceled) || runner.Attempts != 1 || w.stored["b"].Retries != 0 || w.stored["b"].Finished() {
 			t.Errorf("got %v, %d attempts, %+v", err, runner.Attempts, w.stored["b"])
 		}
 		w.cycle(a, b, c)
@@ -180,10 +180,10 @@ func TestContextOfACall(t *testing.T) {
 }
 
 func TestNormalizeResult(t *testing.T) {
-	if got, err := execution.NormalizeResult([]string{"a"}); err != nil || !reflect.DeepEqual(got, []any{"a"}) {
+	if got, err := call.NormalizeResult([]string{"a"}); err != nil || !reflect.DeepEqual(got, []any{"a"}) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if got, err := execution.NormalizeResult(func() {}); got != nil || !handler.IsPermanent(err) {
+	if got, err := call.NormalizeResult(func() {}); got != nil || !handler.IsPermanent(err) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }

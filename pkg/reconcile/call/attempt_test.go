@@ -1,4 +1,4 @@
-package execution_test
+package call_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // The count grows until an attempt is final, within the limits of the handler; then
@@ -52,7 +52,7 @@ func TestAttemptsAreCounted(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				var attempts execution.Attempts
+				var attempts call.Attempts
 				d := w.handler("a", nothing, test.options...)
 				for _, err := range test.errs {
 					text := ""
@@ -78,7 +78,7 @@ func nothing(context.Context, *handler.Change) error { return nil }
 func TestTimeoutCountsFromTheFirstAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := (&world{t: t}).handler("a", nothing, handler.Timeout(30*time.Second))
-		var attempts execution.Attempts
+		var attempts call.Attempts
 		began := time.Now()
 		outcome := attempts.Try(t.Context(), d, backoff.Constant(time.Minute), func(ctx context.Context, _ handler.Attempt) (any, error) {
 			<-ctx.Done()

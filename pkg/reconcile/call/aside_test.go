@@ -1,4 +1,4 @@
-package execution_test
+package call_test
 
 import (
 	"slices"
@@ -7,23 +7,22 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 func TestHandlersSetAsideKeepTheCycleOpen(t *testing.T) {
 	p := progressOf(nil)
-	if p.HasAside() || !p.Done() || p.WhyAside("a") != nil {
+	if p.HasMisfit() || !p.Done() || p.Misfit("a") != nil {
 		t.Error("none is set aside")
 	}
 	p.Load("b")
-	if p.HasAside() {
+	if p.HasMisfit() {
 		t.Error("none is set aside")
 	}
-	p.SetAside("a", errMisfit)
-	if !p.HasAside() || p.Done() || p.WhyAside("a") == nil || p.WhyAside("b") != nil {
+	p.SetMisfit("a", errMisfit)
+	if !p.HasMisfit() || p.Done() || p.Misfit("a") == nil || p.Misfit("b") != nil {
 		t.Error("a is set aside, and b is not")
 	}
 }
@@ -34,22 +33,22 @@ func TestHandlersSetAsideKeepARecordThatSaysSomething(t *testing.T) {
 	stored := storage.Record{Started: time.Now(), Purpose: cause.Create}
 	tests := map[string]struct {
 		records map[string]*storage.Record
-		do      func(s *execution.State)
+		do      func(s *call.State)
 		want    bool
 	}{
-		"nothing is stored":          {nil, func(*execution.State) {}, false},
-		"its record is carried over": {map[string]*storage.Record{"a": &stored}, func(*execution.State) {}, true},
-		"it was called":              {nil, func(s *execution.State) { s.Retries = 1 }, true},
-		"its sub-handler has a record": {map[string]*storage.Record{"a/x": &stored}, func(s *execution.State) {
+		"nothing is stored":          {nil, func(*call.State) {}, false},
+		"its record is carried over": {map[string]*storage.Record{"a": &stored}, func(*call.State) {}, true},
+		"it was called":              {nil, func(s *call.State) { s.Retries = 1 }, true},
+		"its sub-handler has a record": {map[string]*storage.Record{"a/x": &stored}, func(s *call.State) {
 			s.Subrefs = []string{"a/x"}
 		}, true},
-		"its sub-handler has none": {nil, func(s *execution.State) { s.Subrefs = []string{"a/x"} }, false},
+		"its sub-handler has none": {nil, func(s *call.State) { s.Subrefs = []string{"a/x"} }, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := progressOf(test.records)
 			test.do(p.Include("a", cause.Update, true))
-			p.SetAside("a", errMisfit)
+			p.SetMisfit("a", errMisfit)
 			if got := slices.Contains(p.Dirty(), "a"); got != test.want {
 				t.Errorf("got %v", got)
 			}
@@ -102,7 +101,7 @@ func TestTimeAsideDoesNotCountAgainstTheTimeout(t *testing.T) {
 func TestHandlersWithoutARecordAreNotMarkedAsStored(t *testing.T) {
 	p := progressOf(nil)
 	p.Include("a", cause.Update, false)
-	p.SetAside("a", errMisfit)
+	p.SetMisfit("a", errMisfit)
 	if p.MarkStored(); p.Load("a").Stored() != nil {
 		t.Errorf("got %+v", p.Load("a").Stored())
 	}
@@ -121,21 +120,11 @@ func TestHandlersThatWereNotCalledLeaveNoRecord(t *testing.T) {
 	}
 }
 
-// fullGate has no slot.
-type fullGate struct{}
-
-func (fullGate) CanCall(*handler.Declaration) bool         { return false }
-func (fullGate) Begin(*handler.Declaration) (func(), bool) { return nil, false }
-func (fullGate) Waits(string) bool                         { return true }
-func (fullGate) CanGo(string) bool                         { return false }
-func (fullGate) Leave()                                    {}
-func (fullGate) Enter()                                    {}
-
 func TestNoDelayIsKnownOfHandlersThatWaitForASlot(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		handlers := registry.Handlers{w.handler("a", failing(0, nil))}
 		runner, progress := w.begin(handlers)
-		runner.Gate = fullGate{}
+		runner.Slots.Take(call.Claim{ID: "another"})
 		err := runner.Run(t.Context(), handlers)
 		if delay, known := progress.NextDelay(); err != nil || known || progress.Done() {
 			t.Errorf("done: %t, %s, %t, %v", progress.Done(), delay, known, err)

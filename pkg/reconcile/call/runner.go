@@ -1,13 +1,13 @@
-package execution
+package call
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/lifecycles"
-
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
@@ -38,26 +38,29 @@ func (e Edit) Finish() {
 	}
 }
 
-// Runner calls the handlers of one object in one pass.
+// Runner calls the handlers of one object in one pass. A handler without a slot is not due, and the
+// slots request another pass when it gets one.
 type Runner struct {
+	Key   object.Key // of the object
 	Cause *handler.Cause
-	// Essences returns the essences of the cause at any time, also when the gate has taken
-	// them from the Cause. Nil: the gate takes nothing.
+	// Essences returns the essences of the cause at any time, also while Leave has taken them from
+	// the Cause. Nil: Leave does not take them.
 	Essences  func() *handler.Cause
 	Progress  *Progress
 	Lifecycle lifecycles.Lifecycle
 	Backoff   backoff.Backoff // of handlers that declare none
+	Slots     *Slots
 
 	// BeforeAttempt is called before every attempt with the context of the run, while
 	// Edits holds the edits of all earlier attempts. An error ends the run.
 	BeforeAttempt func(ctx context.Context) error
 	// Prepare returns the context of one call, and the CallContext for its arguments.
 	Prepare func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext)
+	// Leave is called before the code of a handler runs, and Enter after it. In between, the pass
+	// does not hold what others may need.
+	Leave, Enter func()
 	// AfterAttempt is called with the outcome of every attempt.
 	AfterAttempt func(ctx context.Context, d *handler.Declaration, o Outcome)
-
-	// Gate limits the calls. Nil does not.
-	Gate Gate
 
 	// Edits are the edits of the handlers, in the order of the calls.
 	Edits []Edit
@@ -68,6 +71,7 @@ type Runner struct {
 	// another one; its cancellation does not end the run.
 	ctx   context.Context
 	queue []lifecycles.Due // the rest of the run
+	slots []*Running       // of the running handlers: more than one with sub-handlers
 }
 
 // ErrCanceled ends a run whose context is canceled while a handler is running.
@@ -102,7 +106,8 @@ func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
 // Start begins a run. Thousands of handlers can wait, and a run within their stacks takes as
 // much memory as all the rest, so the engine makes the calls of Next itself; see Run.
 func (r *Runner) Start(ctx context.Context, handlers registry.Handlers) {
-	r.ctx, r.queue = ctx, r.selectDue(handlers)
+	r.ctx = ctx
+	r.queue = r.selectDue(handlers)
 }
 
 // Next returns the next call of the run, or nil at its end. The error is not a handler's: it
@@ -119,6 +124,21 @@ func (r *Runner) Next() (*Call, error) {
 		}
 	}
 	return nil, nil
+}
+
+// ReturnSlots returns the slots of calls that have not ended, because the code around a handler has
+// panicked, or has ended its goroutine.
+func (r *Runner) ReturnSlots() {
+	for _, slot := range slices.Clone(r.slots) {
+		r.returnSlot(slot)
+	}
+}
+
+func (r *Runner) returnSlot(slot *Running) {
+	if i := slices.Index(r.slots, slot); i >= 0 {
+		r.slots = slices.Delete(r.slots, i, i+1)
+		r.Slots.Return(slot)
+	}
 }
 
 // HasDue reports whether a handler can be called now.
@@ -144,6 +164,62 @@ func (r *Runner) due(handlers registry.Handlers) []lifecycles.Due {
 	return due
 }
 
+// isDue reports whether a handler can be called now. A handler that waits only for the slots
+// of its sub-handlers is called when one of them has got one.
+func (r *Runner) isDue(d *handler.Declaration) bool {
+	state := r.Progress.Load(d.ID)
+	blocked := false
+	switch {
+	case state.Finished() || state.misfit != nil:
+		return false
+	case slices.ContainsFunc(state.Subrefs, func(id string) bool { return r.Slots.HasReserved(r.Key, id) }):
+	case state.RemainingDelay(now()) > 0:
+		return false
+	default:
+		blocked = r.isBlocked(state)
+	}
+	claim := r.claim(d)
+	if blocked || !claim.isWithinAnother() && !r.Slots.CanTake(claim) {
+		r.postpone(state)
+		return false
+	}
+	state.waiting = false
+	return true
+}
+
+// claim returns what a call of the handler needs.
+func (r *Runner) claim(d *handler.Declaration) Claim {
+	c := Claim{Key: r.Key, ID: d.ID, Limit: d.Limit, Nested: d.Kind == handler.Subhandler}
+	if d.Limit > 0 {
+		c.Pool = handler.LimitGroup(d)
+	}
+	return c
+}
+
+// isBlocked reports whether a sub-handler waits for its slot, and no other is due.
+func (r *Runner) isBlocked(parent *State) (blocked bool) {
+	for _, id := range parent.Subrefs {
+		state := r.Progress.Load(id)
+		switch {
+		case state.Finished() || state.RemainingDelay(now()) > 0:
+		case r.Slots.Waits(r.Key, id):
+			blocked = true
+		default:
+			return false
+		}
+	}
+	return blocked
+}
+
+// postpone leaves a handler to another pass, which the slots request. A handler that was
+// not called yet has no record, so its time does not run.
+func (r *Runner) postpone(state *State) {
+	state.waiting = true
+	if state.unstarted {
+		state.dirty = false
+	}
+}
+
 // Call is one attempt of a handler. It holds what is needed while the handler runs, so that
 // the stack stays shallow.
 type Call struct {
@@ -153,13 +229,9 @@ type Call struct {
 	ctx     context.Context
 	change  *handler.Change
 	patch   *patch.Patch
-	attempt handler.Attempt
-	limits  limits
+	attempt Attempt
 	subs    subhandlers
-
-	limitErr error  // the exceeded limit; nil if the handler can be called
-	cancel   func() // ends the handler's timeout
-	release  func() // returns what the gate has given
+	slot    *Running // nil if the call is within another one, and has its slot
 
 	result any
 	err    error
@@ -168,91 +240,87 @@ type Call struct {
 // begin prepares an attempt. It returns nil if the handler must wait.
 func (r *Runner) begin(ctx context.Context, d *handler.Declaration, ancestors []*subhandlers) *Call {
 	state := r.Progress.Load(d.ID)
-	release, ok := r.gate().Begin(d)
-	if !ok {
-		r.postpone(state)
-		return nil
+	c := &Call{runner: r, state: state, patch: &patch.Patch{}}
+	claim := r.claim(d)
+	if !claim.isWithinAnother() {
+		c.slot = r.Slots.Take(claim)
+		if c.slot == nil {
+			r.postpone(state)
+			return nil
+		}
+		r.slots = append(r.slots, c.slot)
 	}
-	a := &Call{runner: r, state: state, isFirst: state.start(), patch: &patch.Patch{}, limits: limitsOf(d, r.Backoff), release: release}
-	a.subs = subhandlers{runner: r, parent: d, ancestors: ancestors}
-	callCtx, call := r.Prepare(ctx, d)
-	call.Patch = a.patch
-	a.attempt = handler.Attempt{Retry: state.Retries, Started: state.Started, Now: now()}
-	a.change = handler.NewChangeOf(d, call, a.attempt, &a.subs, r.Cause.Reason, r.essences())
-	a.ctx, a.cancel, a.limitErr = a.limits.withTimeout(callCtx, a.attempt)
-	r.gate().Leave()
-	return a
-}
-
-// essences returns a function that returns the essences of the cause.
-func (r *Runner) essences() func() *handler.Cause {
-	if r.Essences == nil {
-		return func() *handler.Cause { return r.Cause }
+	c.isFirst = state.unstarted
+	if c.isFirst {
+		state.Started = now()
+		state.dirty = true
+		state.unstarted = false
 	}
-	return r.Essences
+	c.subs = subhandlers{runner: r, parent: d, ancestors: ancestors}
+	ctx, arguments := r.Prepare(ctx, d)
+	arguments.Patch = c.patch
+	essences := r.Essences
+	if essences == nil {
+		essences = func() *handler.Cause { return r.Cause }
+	}
+	c.ctx, c.attempt = begin(ctx, d, r.Backoff, handler.Attempt{Retry: state.Retries, Started: state.Started, Now: now()})
+	c.change = handler.NewChangeOf(d, arguments, c.attempt.Args, &c.subs, r.Cause.Reason, essences)
+	r.Leave()
+	return c
 }
 
 // Make calls the handler, unless one of its limits is exceeded. A handler that ends the
 // goroutine has failed: call End in another one then.
-func (a *Call) Make() {
+func (c *Call) Make() {
 	switch {
-	case a.limitErr != nil:
-	case len(a.subs.ancestors) > 0: // the goroutine belongs to the call of the parent
-		a.err = handler.WithRecover(func() error { return a.subs.parent.Call(a.ctx, a.change) })
+	case !c.attempt.Allowed():
+	case len(c.subs.ancestors) > 0: // the goroutine belongs to the call of the parent
+		c.err = handler.WithRecover(func() error { return c.subs.parent.Call(c.ctx, c.change) })
 	default:
-		a.err = handler.ErrExited // unless the handler returns
-		a.err = a.subs.parent.Call(a.ctx, a.change)
+		c.err = handler.ErrExited // unless the handler returns
+		c.err = c.subs.parent.Call(c.ctx, c.change)
 	}
-}
-
-// outcome returns what follows from the call.
-func (a *Call) outcome() Outcome {
-	if a.limitErr != nil {
-		return Outcome{Final: true, Err: a.limitErr}
-	}
-	defer a.cancel()
-	if a.err == nil {
-		a.result, a.err = a.subs.afterParent(a.ctx, a.change)
-	}
-	return a.limits.evaluate(a.ctx, a.attempt, a.result, a.err)
 }
 
 // End records the outcome of the attempt. The error is not the handler's: it ends the run.
-func (a *Call) End() error {
-	a.runner.gate().Enter()
-	defer a.release()
-	r := a.runner
-	d := a.subs.parent
-	outcome := a.outcome()
+func (c *Call) End() error {
+	r := c.runner
+	r.Enter()
+	defer r.returnSlot(c.slot)
+	d := c.subs.parent
+	if c.attempt.Allowed() && c.err == nil {
+		c.result, c.err = c.subs.afterParent(c.ctx, c.change)
+	}
+	outcome := c.attempt.end(c.ctx, c.result, c.err)
 	var interruption *Interruption
 	switch {
-	case a.subs.interrupted != nil:
-		return a.subs.interrupted
+	case c.subs.interrupted != nil:
+		return c.subs.interrupted
 	case errors.As(outcome.Err, &interruption):
-		a.state.unstarted = a.isFirst
+		c.state.unstarted = c.isFirst
 		return interruption.Err
 	case r.ctx.Err() != nil && outcome.Err != nil:
-		a.state.unstarted = a.isFirst
+		c.state.unstarted = c.isFirst
 		return ErrCanceled
 	}
 	if misfit := handler.AsMisfit(outcome.Err); misfit != nil {
-		r.Progress.SetAside(d.ID, misfit)
+		r.Progress.SetMisfit(d.ID, misfit)
 		return nil
 	}
 	r.Attempts++
-	a.state.apply(outcome)
-	a.state.waiting = !a.state.Finished() && r.isBlocked(a.state)
-	if a.state.Finished() {
-		r.Progress.abandon(a.state.Subrefs)
+	c.state.apply(outcome)
+	c.state.waiting = !c.state.Finished() && r.isBlocked(c.state)
+	if c.state.Finished() {
+		r.Progress.abandon(c.state.Subrefs)
 	}
-	outcome.HasEdit = outcome.Result != nil || !a.patch.Empty()
+	outcome.HasEdit = outcome.Result != nil || !c.patch.Empty()
 	if outcome.HasEdit {
 		r.Edits = append(r.Edits, Edit{
-			ID: d.ID, Result: outcome.Result, Patch: a.patch,
-			Revise: func(err error) Outcome { return a.limits.evaluate(a.ctx, a.attempt, nil, err) },
+			ID: d.ID, Result: outcome.Result, Patch: c.patch,
+			Revise: func(err error) Outcome { return c.attempt.limits.evaluate(c.ctx, c.attempt.Args, nil, err) },
 		})
 	}
-	r.AfterAttempt(a.ctx, d, outcome)
+	r.AfterAttempt(c.ctx, d, outcome)
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package execution_test
+package call_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 var errMisfit = &handler.MisfitError{Type: "*v1.Pod", Err: errors.New("no number")}
@@ -23,7 +23,7 @@ func (w *world) asides(handlers ...*handler.Declaration) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if delay, waiting := progress.NextDelay(); waiting || progress.Done() || !progress.HasAside() {
+	if delay, waiting := progress.NextDelay(); waiting || progress.Done() || !progress.HasMisfit() {
 		w.t.Errorf("done: %t, waiting: %t for %s", progress.Done(), waiting, delay)
 	}
 }
@@ -93,14 +93,14 @@ func TestHandlersWaitWithTheirSubhandlers(t *testing.T) {
 
 func TestRequestsReachSubhandlers(t *testing.T) {
 	for name, test := range map[string]struct {
-		request func(p *execution.Progress)
+		request func(p *call.Progress)
 		log     []string
 	}{
-		"retry the handler":     {func(p *execution.Progress) { p.Retry("a") }, []string{"0s a/x: succeeded", "0s a: succeeded"}},
-		"retry the sub-handler": {func(p *execution.Progress) { p.Retry("a/x") }, []string{"0s a/x: succeeded", "0s a: succeeded"}},
-		"rerun the handler":     {func(p *execution.Progress) { p.Rerun("a", cause.Create) }, []string{"0s a/x: succeeded", "0s a: succeeded"}},
-		"skip the handler":      {func(p *execution.Progress) { p.Skip("a", cause.Create) }, nil},
-		"skip the sub-handler":  {func(p *execution.Progress) { p.Skip("a/x", cause.Create) }, []string{"0s a: succeeded"}},
+		"retry the handler":     {func(p *call.Progress) { p.Retry("a") }, []string{"0s a/x: succeeded", "0s a: succeeded"}},
+		"retry the sub-handler": {func(p *call.Progress) { p.Retry("a/x") }, []string{"0s a/x: succeeded", "0s a: succeeded"}},
+		"rerun the handler":     {func(p *call.Progress) { p.Rerun("a", cause.Create) }, []string{"0s a/x: succeeded", "0s a: succeeded"}},
+		"skip the handler":      {func(p *call.Progress) { p.Skip("a", cause.Create) }, nil},
+		"skip the sub-handler":  {func(p *call.Progress) { p.Skip("a/x", cause.Create) }, []string{"0s a: succeeded"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {

@@ -1,4 +1,4 @@
-package execution_test
+package call_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/lifecycles"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // parent returns a handler that registers the sub-handlers, and leaves their
@@ -238,12 +238,12 @@ func TestMistakesInSubhandlersFailTheirParent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				runner, _ := w.begin([]*handler.Declaration{w.handler("a", test.fn)})
-				var outcome execution.Outcome
-				runner.AfterAttempt = func(_ context.Context, _ *handler.Declaration, o execution.Outcome) { outcome = o }
+				var outcome call.Outcome
+				runner.AfterAttempt = func(_ context.Context, _ *handler.Declaration, o call.Outcome) { outcome = o }
 				if err := runner.Run(t.Context(), []*handler.Declaration{w.handler("a", test.fn)}); err != nil {
 					t.Fatal(err)
 				}
-				if !outcome.Final || !contains(outcome.Err, test.want) || !contains(outcome.Err, "execution/subhandlers_test.go:") {
+				if !outcome.Final || !contains(outcome.Err, test.want) || !contains(outcome.Err, "call/subhandlers_test.go:") {
 					t.Errorf("got %v, want %q in it", outcome.Err, test.want)
 				}
 			})

@@ -1,7 +1,6 @@
-package execution
+package call
 
 import (
-	"slices"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -11,6 +10,9 @@ import (
 // Stored are the records that the storage holds, without what has happened since they were
 // read.
 type Stored struct{ progress *Progress }
+
+// Stored returns the records that the storage holds.
+func (p *Progress) Stored() Stored { return Stored{p} }
 
 // IDs returns the sorted ids of the handlers that have a record.
 func (s Stored) IDs() []string {
@@ -47,6 +49,11 @@ func (s Stored) HasToken(token string) bool {
 	return s.progress.begun == token || s.has(func(r *storage.Record) bool { return r.Cycle == token })
 }
 
+// HasTokens reports whether a stored record has the token of a cycle, or is about to.
+func (s Stored) HasTokens() bool {
+	return s.progress.begun != "" || s.has(func(r *storage.Record) bool { return r.Cycle != "" })
+}
+
 // TokenOf returns the token of the stored records of the purpose, or "" if none has one.
 func (s Stored) TokenOf(purpose cause.Reason) (token string) {
 	s.has(func(r *storage.Record) bool {
@@ -65,6 +72,12 @@ func (s Stored) HasLeftovers() bool {
 	return s.progress.leftovers || s.has(func(r *storage.Record) bool { return r.Purpose != cause.Resume })
 }
 
+// Leftovers returns the sorted ids of the handlers with a record that is left over from an
+// earlier cycle.
+func (s Stored) Leftovers() []string {
+	return s.progress.idsWhere(func(state *State) bool { return state.leftover })
+}
+
 // has reports whether a stored record passes the test.
 func (s Stored) has(test func(*storage.Record) bool) bool {
 	for _, state := range s.progress.states {
@@ -73,6 +86,24 @@ func (s Stored) has(test func(*storage.Record) bool) bool {
 		}
 	}
 	return false
+}
+
+// MarkLeftovers marks the records that are left over from an earlier cycle, if there are any. Those of
+// ended handlers have a token, but not this one, which is that of the open cycle, or empty if there
+// is none: the end of the earlier cycle was stored without the removal of its records.
+func (p *Progress) MarkLeftovers(token string) {
+	if !p.Stored().has(func(r *storage.Record) bool { return r.Cycle != "" && r.Cycle != token }) {
+		return
+	}
+	p.begun = token
+	p.leftovers = true
+	for _, state := range p.states {
+		if state.isStored() && state.stored.Purpose.IsChange() && (state.stored.Cycle != token || token == "") {
+			state.Record = storage.Record{}
+			state.leftover = true
+			state.referred = state.stored.Subrefs
+		}
+	}
 }
 
 // Records returns copies of the records of all handlers that were called.
@@ -113,50 +144,3 @@ func (s *State) Found() *storage.Record { return s.stored }
 
 // isStored reports whether the storage holds a record of this cycle.
 func (s *State) isStored() bool { return s.Stored() != nil }
-
-// LeaveOver sets the records aside that are left over from an earlier cycle, if there are any:
-// those of ended handlers have a token, but not this one, which is that of the open cycle, or
-// empty if there is none. The end of the earlier cycle was stored without the removal of its
-// records.
-func (p *Progress) LeaveOver(token string) {
-	if !p.Stored().has(func(r *storage.Record) bool { return r.Cycle != "" && r.Cycle != token }) {
-		return
-	}
-	p.begun = token
-	p.leftovers = true
-	for _, state := range p.states {
-		if state.isStored() && state.stored.Purpose.IsChange() && (state.stored.Cycle != token || token == "") {
-			state.Record, state.leftover, state.referred = storage.Record{}, true, state.stored.Subrefs
-		}
-	}
-}
-
-// Leftovers returns the sorted ids of the handlers with a record that is left over from an
-// earlier cycle.
-func (s Stored) Leftovers() []string {
-	return s.progress.idsWhere(func(state *State) bool { return state.leftover })
-}
-
-// HasTokens reports whether a stored record has the token of a cycle, or is about to.
-func (s Stored) HasTokens() bool {
-	return s.progress.begun != "" || s.has(func(r *storage.Record) bool { return r.Cycle != "" })
-}
-
-// Refer notes a sub-handler that is ahead of the cycle: if its parent gets a new record, it refers
-// to that of the sub-handler, too.
-func (p *Progress) Refer(parent, id string) {
-	if parent != "" && parent != id {
-		state := p.Load(parent)
-		state.referred = slices.Compact(slices.Sorted(slices.Values(append(slices.Clip(state.referred), id))))
-	}
-}
-
-// AddSubrefs adds sub-handlers to those that the record refers to.
-func (s *State) AddSubrefs(ids []string) {
-	if len(ids) > 0 {
-		s.Subrefs = slices.Compact(slices.Sorted(slices.Values(append(slices.Clip(s.Subrefs), ids...))))
-	}
-}
-
-// AllSubrefs returns the ids of the sub-handlers that the record refers to, or will.
-func (s *State) AllSubrefs() []string { return append(slices.Clip(s.Subrefs), s.referred...) }

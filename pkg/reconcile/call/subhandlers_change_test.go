@@ -1,4 +1,4 @@
-package execution_test
+package call_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package execution_test
+package call_test
 
 import (
 	"errors"
@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 func contains(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }
 
-func progressOf(records map[string]*storage.Record) *execution.Progress {
-	return execution.NewProgress(func(id string) *storage.Record { return records[id] })
+func progressOf(records map[string]*storage.Record) *call.Progress {
+	return call.NewProgress(func(id string) *storage.Record { return records[id] })
 }
 
 func TestInclude(t *testing.T) {

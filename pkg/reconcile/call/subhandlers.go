@@ -1,4 +1,4 @@
-package execution
+package call
 
 import (
 	"context"
@@ -25,17 +25,6 @@ type subhandlers struct {
 
 var _ handler.Subhandlers = (*subhandlers)(nil)
 
-// afterParent calls the sub-handlers that the handler did not execute, and returns its result.
-func (s *subhandlers) afterParent(ctx context.Context, change *handler.Change) (any, error) {
-	if len(s.handlers)+len(s.problems) > 0 || s.interrupted != nil {
-		// Filters of sub-handlers can panic, too.
-		if err := handler.WithRecover(func() error { return s.execute(ctx) }); err != nil {
-			return nil, err
-		}
-	}
-	return NormalizeResult(change.Result())
-}
-
 // Register adds a sub-handler, or the error of its declaration.
 func (s *subhandlers) Register(d *handler.Declaration, err error) {
 	if err != nil {
@@ -52,10 +41,20 @@ func (s *subhandlers) Register(d *handler.Declaration, err error) {
 
 // Execute is execute for the code of the handler.
 func (s *subhandlers) Execute(ctx context.Context) error {
-	gate := s.runner.gate()
-	gate.Enter()
-	defer gate.Leave()
+	s.runner.Enter()
+	defer s.runner.Leave()
 	return s.execute(ctx)
+}
+
+// afterParent calls the sub-handlers that the handler did not execute, and returns its result.
+func (s *subhandlers) afterParent(ctx context.Context, change *handler.Change) (any, error) {
+	if len(s.handlers)+len(s.problems) > 0 || s.interrupted != nil {
+		// Filters of sub-handlers can panic, too.
+		if err := handler.WithRecover(func() error { return s.execute(ctx) }); err != nil {
+			return nil, err
+		}
+	}
+	return NormalizeResult(change.Result())
 }
 
 // execute runs the sub-handlers that are due. It returns nil when all of them are
@@ -72,32 +71,32 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	}
 	selected := s.handlers.Selected(s.runner.Cause)
 	selected = append(selected, s.handlers.TakenBack(s.runner.Cause, selected, s.runner.Progress.IsRetrying)...)
-	ids := s.include(s.setMisfitsAside(selected))
+	ids := s.include(s.withoutMisfits(selected))
 	for _, due := range s.runner.selectDue(selected) {
 		if err := s.runOne(ctx, due.Declaration); err != nil {
 			return err
 		}
 	}
-	if delay, known := s.runner.Progress.nextDelayOf(slices.Values(ids)); known || s.hasWaiting(ids) {
+	if delay, known := s.runner.Progress.nextDelayOf(slices.Values(ids)); known || slices.ContainsFunc(ids, func(id string) bool { return s.runner.Progress.Load(id).waiting }) {
 		return &handler.SubhandlersError{Delay: delay}
 	}
 	for _, d := range selected {
-		if err := s.runner.Progress.WhyAside(d.ID); err != nil {
+		if err := s.runner.Progress.Misfit(d.ID); err != nil {
 			return err // the handler waits with its sub-handler
 		}
 	}
 	return nil
 }
 
-// setMisfitsAside sets the sub-handlers aside whose typed filters the object does not fit,
-// and returns the others.
-func (s *subhandlers) setMisfitsAside(selected registry.Handlers) registry.Handlers {
+// withoutMisfits returns the sub-handlers whose typed filters the object fits, and notes the others in the
+// progress.
+func (s *subhandlers) withoutMisfits(selected registry.Handlers) registry.Handlers {
 	return selected.Where(func(d *handler.Declaration) bool {
 		misfit := d.Misfit(s.runner.Cause)
 		if misfit == nil || s.runner.Progress.Load(d.ID).Finished() {
 			return true
 		}
-		s.runner.Progress.SetAside(d.ID, misfit)
+		s.runner.Progress.SetMisfit(d.ID, misfit)
 		return false
 	})
 }
@@ -107,18 +106,13 @@ func (s *subhandlers) include(selected registry.Handlers) (ids []string) {
 	carriedOver := s.runner.Progress.Load(s.parent.ID).carriedOver
 	for _, d := range selected {
 		s.runner.Progress.Include(d.ID, s.runner.Cause.Reason, carriedOver)
-		s.addReferences(d.ID)
+		// Its record can be found and purged through those of its parent and of all ancestors, without a declaration.
+		for _, above := range append(slices.Clone(s.ancestors), s) {
+			s.runner.Progress.Load(above.parent.ID).AddSubrefs(d.ID)
+		}
 		ids = append(ids, d.ID)
 	}
 	return ids
-}
-
-// addReferences adds the sub-handler to the records of its parent and of all
-// ancestors, so that its record can be found and purged without a declaration.
-func (s *subhandlers) addReferences(id string) {
-	for _, above := range append(slices.Clone(s.ancestors), s) {
-		s.runner.Progress.Load(above.parent.ID).addSubref(id)
-	}
 }
 
 // runOne makes one attempt of a sub-handler. The error is the parent's.
@@ -126,25 +120,20 @@ func (s *subhandlers) runOne(ctx context.Context, d *handler.Declaration) error 
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // the parent has run out of time
 	}
-	if err := s.makeAttempt(ctx, d); err != nil {
+	err := s.runner.BeforeAttempt(s.runner.ctx)
+	if err == nil {
+		call := s.runner.begin(ctx, d, append(slices.Clone(s.ancestors), s))
+		if call == nil {
+			return nil
+		}
+		call.Make()
+		err = call.End()
+	}
+	if err != nil {
 		s.interrupted = err
-		// The parent gets an error and returns; its attempt does not count.
-		return &handler.SubhandlersError{}
+		return &handler.SubhandlersError{} // the parent gets an error and returns; its attempt does not count
 	}
 	return nil
-}
-
-// makeAttempt makes one attempt of a sub-handler. The error ends the run.
-func (s *subhandlers) makeAttempt(ctx context.Context, d *handler.Declaration) error {
-	if err := s.runner.BeforeAttempt(s.runner.ctx); err != nil {
-		return err
-	}
-	call := s.runner.begin(ctx, d, append(slices.Clone(s.ancestors), s))
-	if call == nil {
-		return nil
-	}
-	call.Make()
-	return call.End()
 }
 
 // ParentOf returns the id of the declared handler that a handler belongs to: that of the handler itself, or of the

@@ -1,4 +1,4 @@
-package capacity
+package call
 
 import (
 	"fmt"
@@ -34,14 +34,14 @@ func keyOf(name string) object.Key {
 
 // limited is the call of a handler with a limit for an object, whose name begins with its
 // resource.
-func limited(name string, limit int) Call {
-	return Call{Key: keyOf(name), ID: "fn", Pool: "fn", Limit: limit}
+func limited(name string, limit int) Claim {
+	return Claim{Key: keyOf(name), ID: "fn", Pool: "fn", Limit: limit}
 }
 
-func unlimited(name string) Call { return Call{Key: keyOf(name), ID: "fn"} }
+func unlimited(name string) Claim { return Claim{Key: keyOf(name), ID: "fn"} }
 
 // take expects that the calls begin.
-func (c *calls) take(wanted ...Call) {
+func (c *calls) take(wanted ...Claim) {
 	c.t.Helper()
 	for _, call := range wanted {
 		r := c.Take(call)
@@ -53,13 +53,13 @@ func (c *calls) take(wanted ...Call) {
 }
 
 // refuse expects that the calls must wait. Their passes end.
-func (c *calls) refuse(wanted ...Call) {
+func (c *calls) refuse(wanted ...Claim) {
 	c.t.Helper()
 	for _, call := range wanted {
 		if c.CanTake(call) || c.Take(call) != nil {
 			c.t.Fatalf("%s has a slot", call.Key.Name)
 		}
-		c.Settle(call.Key, due)
+		c.EndPass(call.Key, due)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestSlotsAreHandedOutInOrder(t *testing.T) {
 	c.take(limited("a-1", 2), limited("a-2", 2))
 	c.refuse(limited("a-3", 2), limited("a-4", 2), limited("a-5", 2))
 	c.refuse(limited("a-4", 2)) // keeps its place
-	if got := c.State(); got.Running != 2 || got.Waiting != 3 {
+	if got := c.Usage(); got.Running != 2 || got.Waiting != 3 {
 		t.Errorf("got %+v", got)
 	}
 	c.end("a-1")
@@ -115,8 +115,8 @@ func TestSlotsAreHandedOutInOrder(t *testing.T) {
 
 func TestReservedSlotsArePassedOn(t *testing.T) {
 	tests := map[string]func(c *calls){
-		"the handler is not due anymore": func(c *calls) { c.Settle(keyOf("a-2"), notDue) },
-		"the pass could not call it":     func(c *calls) { c.Settle(keyOf("a-2"), due) },
+		"the handler is not due anymore": func(c *calls) { c.EndPass(keyOf("a-2"), notDue) },
+		"the pass could not call it":     func(c *calls) { c.EndPass(keyOf("a-2"), due) },
 	}
 	for name, pass := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestReservedSlotsArePassedOn(t *testing.T) {
 			c.expectWoken("a-3")
 			c.take(limited("a-3", 1))
 			c.end("a-3")
-			c.Settle(keyOf("a-2"), notDue)
+			c.EndPass(keyOf("a-2"), notDue)
 			c.expectIdle()
 		})
 	}
@@ -140,7 +140,7 @@ func TestTicketKeepsItsPlace(t *testing.T) {
 	c.take(limited("a-1", 1))
 	c.refuse(limited("a-2", 1), limited("a-3", 1), limited("a-4", 1))
 	c.end("a-1")
-	c.Settle(keyOf("a-2"), due) // it waits for its watch, say
+	c.EndPass(keyOf("a-2"), due) // it waits for its watch, say
 	c.expectWoken("a-2", "a-3")
 	c.refuse(limited("a-2", 1))
 	c.take(limited("a-3", 1))
@@ -156,7 +156,7 @@ func TestSlotThatIsReservedDuringAPassIsKept(t *testing.T) {
 		t.Error("there is a slot")
 	}
 	c.end("a-1")
-	c.Settle(keyOf("a-2"), due)
+	c.EndPass(keyOf("a-2"), due)
 	c.expectWoken("a-2")
 	c.refuse(limited("a-3", 1))
 	c.take(limited("a-2", 1))
@@ -177,7 +177,7 @@ func TestResourcesShareTheSlotsOfTheOperator(t *testing.T) {
 // A nested call has the slot of the operator already, so it needs only its own.
 func TestNestedCallsNeedNoSlotOfTheOperator(t *testing.T) {
 	c := newCalls(t, 1)
-	nested := func(name string) Call { call := limited(name, 1); call.ID, call.Nested = "fn/sub", true; return call }
+	nested := func(name string) Claim { call := limited(name, 1); call.ID = "fn/sub"; call.Nested = true; return call }
 	c.take(unlimited("a-1"))
 	c.refuse(unlimited("a-2"))
 	c.take(nested("a-1"))
@@ -225,16 +225,16 @@ func TestLongestCallIsKnown(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.take(unlimited("a-2"))
 		time.Sleep(time.Minute)
-		if got := c.State(); got != (State{Running: 2, Longest: 2 * time.Minute}) {
+		if got := c.Usage(); got != (Usage{Running: 2, Longest: 2 * time.Minute}) {
 			t.Errorf("got %+v", got)
 		}
 		for _, want := range []int{1, 0} { // once
-			if got := c.Overdue(90 * time.Second); len(got) != want || want > 0 && got[0].Call.Key.Name != "a-1" {
+			if got := c.Overdue(90 * time.Second); len(got) != want || want > 0 && got[0].Key.Name != "a-1" {
 				t.Errorf("got %v", got)
 			}
 		}
 		c.end("a-1")
-		if got := c.State(); got != (State{Running: 1, Longest: time.Minute}) {
+		if got := c.Usage(); got != (Usage{Running: 1, Longest: time.Minute}) {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -242,11 +242,11 @@ func TestLongestCallIsKnown(t *testing.T) {
 
 // A sub-handler can be registered in two branches, each with its own limit.
 func TestHandlerThatWaitsForAnotherLimitReturnsItsSlot(t *testing.T) {
-	first := func(name string) Call {
-		return Call{Key: keyOf(name), ID: "fn/sub", Pool: "line 1", Limit: 1, Nested: true}
+	first := func(name string) Claim {
+		return Claim{Key: keyOf(name), ID: "fn/sub", Pool: "line 1", Limit: 1, Nested: true}
 	}
-	second := func(name string) Call {
-		return Call{Key: keyOf(name), ID: "fn/sub", Pool: "line 2", Limit: 1, Nested: true}
+	second := func(name string) Claim {
+		return Claim{Key: keyOf(name), ID: "fn/sub", Pool: "line 2", Limit: 1, Nested: true}
 	}
 	tests := map[string]func(c *calls){
 		"while it waits": func(c *calls) {

@@ -1,4 +1,4 @@
-package execution_test
+package call_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -21,22 +21,22 @@ func TestEndedAreHandlersThatHaveEndedInThisPass(t *testing.T) {
 	retried := &storage.Record{Started: time.Now(), Purpose: cause.Update, Retries: 1}
 	tests := map[string]struct {
 		stored *storage.Record
-		do     func(p *execution.Progress)
+		do     func(p *call.Progress)
 		want   bool
 	}{
-		"it has ended":               {nil, func(p *execution.Progress) { p.Fail("a", errLater) }, true},
-		"it has ended after a retry": {retried, func(p *execution.Progress) { p.Fail("a", errLater) }, true},
-		"it must be called":          {nil, func(*execution.Progress) {}, false},
-		"it must be called again":    {retried, func(*execution.Progress) {}, false},
-		"it had ended before":        {finished(cause.Update), func(*execution.Progress) {}, false},
-		"it had ended in a cycle of another purpose": {finished(cause.Create), func(p *execution.Progress) {
+		"it has ended":               {nil, func(p *call.Progress) { p.Fail("a", errLater) }, true},
+		"it has ended after a retry": {retried, func(p *call.Progress) { p.Fail("a", errLater) }, true},
+		"it must be called":          {nil, func(*call.Progress) {}, false},
+		"it must be called again":    {retried, func(*call.Progress) {}, false},
+		"it had ended before":        {finished(cause.Update), func(*call.Progress) {}, false},
+		"it had ended in a cycle of another purpose": {finished(cause.Create), func(p *call.Progress) {
 			p.Fail("a", errLater)
 		}, true},
-		"it ends in a cycle of another purpose": {nil, func(p *execution.Progress) {
+		"it ends in a cycle of another purpose": {nil, func(p *call.Progress) {
 			p.Load("a").Purpose = cause.Create
 			p.Fail("a", errLater)
 		}, false},
-		"it is ahead of the cycle": {nil, func(p *execution.Progress) { p.Settle("a", cause.Update) }, false},
+		"it is ahead of the cycle": {nil, func(p *call.Progress) { p.SetAhead("a", cause.Update) }, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestRecordsCarriedOverEndInTheNewCycle(t *testing.T) {
 func TestSettledHandlersAreNotCalledAndHaveNoRecord(t *testing.T) {
 	p := progressOf(map[string]*storage.Record{"b": {Started: time.Now(), Purpose: cause.Update, Retries: 3}})
 	for _, id := range []string{"a", "b"} {
-		p.Settle(id, cause.Update)
+		p.SetAhead(id, cause.Update)
 		p.Include(id, cause.Update, false)
 	}
 	if !p.Load("a").HasEnded(cause.Update) || len(p.Dirty()) > 0 {
@@ -125,7 +125,7 @@ func TestIsRetrying(t *testing.T) {
 // revised returns the progress of a handler and a sub-handler that have succeeded, of one that
 // waits for the sub-handler, too, and of one that has nothing to do with it. The outcome of the
 // sub-handler is revised.
-func revised(o execution.Outcome) *execution.Progress {
+func revised(o call.Outcome) *call.Progress {
 	of := func(r storage.Record) *storage.Record {
 		r.Started, r.Purpose, r.Retries = time.Now(), cause.Update, 2
 		return &r
@@ -147,7 +147,7 @@ func revised(o execution.Outcome) *execution.Progress {
 
 func TestRevisedHandlerIsCalledAgainWithItsParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := revised(execution.Outcome{Err: errLater, Delay: time.Minute})
+		p := revised(call.Outcome{Err: errLater, Delay: time.Minute})
 		if got := p.Load("a/x"); got.Finished() || got.Retries != 2 || got.Message != "found later" || got.RemainingDelay(time.Now()) != time.Minute {
 			t.Errorf("got %+v", got.Record)
 		}
@@ -164,7 +164,7 @@ func TestRevisedHandlerIsCalledAgainWithItsParent(t *testing.T) {
 }
 
 func TestRevisedHandlerFailsAloneForGood(t *testing.T) {
-	p := revised(execution.Outcome{Err: errLater, Final: true})
+	p := revised(call.Outcome{Err: errLater, Final: true})
 	if got := p.Load("a/x"); !got.Failure || got.Success || got.Retries != 2 || got.Message != "found later" {
 		t.Errorf("got %+v", got.Record)
 	}
@@ -221,7 +221,7 @@ func TestRecordsOfChangesAreLeftOverFromOtherCycles(t *testing.T) {
 	for _, id := range []string{"ended", "retried", "ahead", "resuming"} {
 		p.Load(id)
 	}
-	p.LeaveOver("2")
+	p.MarkLeftovers("2")
 	if got := p.Stored().Leftovers(); !slices.Equal(got, []string{"ended", "retried"}) {
 		t.Errorf("got %q", got)
 	}
@@ -246,7 +246,7 @@ func TestTokenOfTheStoredRecords(t *testing.T) {
 		{[]string{"open", "ended", "again", "created"}, cause.Create, "9"},
 		{[]string{"ended"}, cause.Create, ""},
 	} {
-		progress := execution.NewProgress(func(id string) *storage.Record { return stored[id] })
+		progress := call.NewProgress(func(id string) *storage.Record { return stored[id] })
 		for _, id := range test.ids {
 			progress.Load(id)
 		}

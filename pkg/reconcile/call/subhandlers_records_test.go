@@ -1,4 +1,4 @@
-package execution_test
+package call_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -41,7 +41,7 @@ func TestReferencesAreStoredAlthoughTheCallDoesNotCount(t *testing.T) {
 		functions["y"], functions["z"] = failing(0, nil), working
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, _, err := w.pass(ctx, a); !errors.Is(err, execution.ErrCanceled) {
+		if _, _, err := w.pass(ctx, a); !errors.Is(err, call.ErrCanceled) {
 			t.Fatalf("got %v", err)
 		}
 		if got := w.stored["a"]; got.Retries != 1 || !slices.Equal(got.Subrefs, []string{"a/x", "a/y", "a/z"}) {
@@ -89,7 +89,7 @@ func TestParentsOfHandlers(t *testing.T) {
 		"fn": "fn", "fn/a": "fn", "fn/spec.size": "fn/spec.size", "fn/spec.size/a": "fn/spec.size", "fn/spec.sizes": "fn", "fns": "", "gone/a": "", "other/a/b": "other",
 	}
 	for id, want := range tests {
-		if got := execution.ParentOf(id, declared); got != want {
+		if got := call.ParentOf(id, declared); got != want {
 			t.Errorf("%s: got %q, want %q", id, got, want)
 		}
 	}

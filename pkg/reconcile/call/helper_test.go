@@ -1,4 +1,4 @@
-package execution_test
+package call_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -60,14 +60,14 @@ func (w *world) handler(id string, fn handler.ChangeFunc, options ...handler.Cre
 }
 
 // begin returns the runner and the progress of a new pass.
-func (w *world) begin(handlers registry.Handlers) (*execution.Runner, *execution.Progress) {
-	progress := execution.NewProgress(func(id string) *storage.Record { return w.stored[id] })
+func (w *world) begin(handlers registry.Handlers) (*call.Runner, *call.Progress) {
+	progress := call.NewProgress(func(id string) *storage.Record { return w.stored[id] })
 	for _, d := range handlers {
 		progress.Include(d.ID, w.reason, false)
 	}
-	runner := &execution.Runner{
+	runner := &call.Runner{
 		Cause: &handler.Cause{Reason: w.reason, CallContext: handler.CallContext{Body: object.NewBody(w.body)}}, Progress: progress,
-		Lifecycle: w.lifecycle, Backoff: w.backoff,
+		Lifecycle: w.lifecycle, Backoff: w.backoff, Slots: call.NewSlots(1, func(object.Key) {}), Leave: func() {}, Enter: func() {},
 		BeforeAttempt: func(ctx context.Context) error {
 			if w.before != nil {
 				return w.before(ctx)
@@ -77,7 +77,7 @@ func (w *world) begin(handlers registry.Handlers) (*execution.Runner, *execution
 		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.CallContext) {
 			return ctx, handler.CallContext{Body: object.NewBody(w.body)}
 		},
-		AfterAttempt: func(_ context.Context, d *handler.Declaration, o execution.Outcome) {
+		AfterAttempt: func(_ context.Context, d *handler.Declaration, o call.Outcome) {
 			w.note("%s: %s", d.ID, describe(o))
 		},
 	}
@@ -85,7 +85,7 @@ func (w *world) begin(handlers registry.Handlers) (*execution.Runner, *execution
 }
 
 // describe returns an outcome as it appears in the log.
-func describe(o execution.Outcome) string {
+func describe(o call.Outcome) string {
 	switch {
 	case o.Ignored != nil:
 		return "ignored " + o.Ignored.Error()
@@ -99,14 +99,14 @@ func describe(o execution.Outcome) string {
 }
 
 // pass makes one pass, and stores the records.
-func (w *world) pass(ctx context.Context, handlers ...*handler.Declaration) (*execution.Runner, *execution.Progress, error) {
+func (w *world) pass(ctx context.Context, handlers ...*handler.Declaration) (*call.Runner, *call.Progress, error) {
 	runner, progress := w.begin(handlers)
 	err := runner.Run(ctx, handlers)
 	w.store(progress)
 	return runner, progress, err
 }
 
-func (w *world) store(progress *execution.Progress) {
+func (w *world) store(progress *call.Progress) {
 	for _, id := range progress.Dirty() {
 		record := progress.Load(id).Record
 		w.stored[id] = &record
@@ -116,7 +116,7 @@ func (w *world) store(progress *execution.Progress) {
 
 // cycle makes passes until all handlers have finished, and waits in between for as
 // long as the progress says.
-func (w *world) cycle(handlers ...*handler.Declaration) *execution.Progress {
+func (w *world) cycle(handlers ...*handler.Declaration) *call.Progress {
 	w.t.Helper()
 	for range 10 {
 		_, progress, err := w.pass(w.t.Context(), handlers...)
