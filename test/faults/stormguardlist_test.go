@@ -76,7 +76,7 @@ var stormGuards = map[string]guard{
 		file: "internal/record/keeper.go", code: "if !errors.As(err, &broken) {", instead: "if errors.As(err, &broken) || err != nil {",
 	},
 	"Kopf: what it leaves of a cycle that it has finished does not count": {
-		file: "internal/record/store.go", code: "if !isOpen {", instead: "if !isOpen && false {",
+		file: "internal/record/keeper.go", code: "if !isOpen {", instead: "if !isOpen && false {",
 	},
 	"a request: it is honored once": {
 		file: "decision.go", code: "Annotations: c.honored(), Conditions: p.conditionsOf(c)", instead: "Conditions: p.conditionsOf(c)",

@@ -53,7 +53,8 @@ func (s *State) LeaveOut(since time.Time) {
 	if since.Before(s.Delayed) {
 		since = s.Delayed
 	}
-	if left := now().Sub(since); !since.IsZero() && left > 0 && s.isStored() && s.Retries > 0 && !s.Finished() {
+	left := now().Sub(since)
+	if !since.IsZero() && left > 0 && s.isStored() && s.Retries > 0 && !s.Finished() {
 		s.Started = s.Started.Add(left)
 		s.dirty = true
 	}
@@ -369,7 +370,8 @@ func (p *Progress) nextDelayOf(ids iter.Seq[string]) (delay time.Duration, known
 		if !state.active || state.Finished() || state.waiting || state.misfit != nil {
 			continue
 		}
-		if remaining := state.RemainingDelay(now()); !known || remaining < delay {
+		remaining := state.RemainingDelay(now())
+		if !known || remaining < delay {
 			delay = remaining
 			known = true
 		}

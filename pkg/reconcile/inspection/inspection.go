@@ -375,7 +375,7 @@ func (t target) ends(ctx context.Context, p *plan.Plan, n *Object) map[string]ob
 	if p.Cycle == nil || !n.Open {
 		return nil
 	}
-	ends, err := record.EndedAt(ctx, t.records, p.Cycle, t.body, silent())
+	ends, err := t.records.EndedAt(ctx, p.Cycle, t.body, silent())
 	n.addError(err)
 	return ends
 }

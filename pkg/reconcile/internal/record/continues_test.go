@@ -74,7 +74,7 @@ func TestACycleContinuesUntilItHasEnded(t *testing.T) {
 			}
 			f, c := endsAtBase(t, progress)
 			test.others(f, c)
-			got, err := Continues(t.Context(), f.Keeper, c, f.body, f.report)
+			got, err := f.Keeper.Continues(t.Context(), c, f.body, f.report)
 			if f.must(err); got != test.want {
 				t.Errorf("got %v", got)
 			}
@@ -85,7 +85,7 @@ func TestACycleContinuesUntilItHasEnded(t *testing.T) {
 func TestACycleWithoutRecordsContinues(t *testing.T) {
 	f := newFixture(t)
 	c := f.cycle(cause.Create, "x")
-	if got, err := Continues(t.Context(), f.Keeper, c, f.body, f.report); !got || err != nil {
+	if got, err := f.Keeper.Continues(t.Context(), c, f.body, f.report); !got || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -62,7 +61,8 @@ func (s *Session) dropOvertaken(ctx context.Context, u *Update) (err error) {
 // or by this one, in a write whose response was lost.
 func (s *Session) isFinished(ctx context.Context, u *Update) (bool, error) {
 	if u.Cycle.Reason != cause.Delete || slices.Contains(s.body.Finalizers(), s.writer.finalizer()) {
-		if continues, err := record.Continues(ctx, s.writer.Records, u.Cycle, s.body, s.report); continues || err != nil {
+		continues, err := s.writer.Records.Continues(ctx, u.Cycle, s.body, s.report)
+		if continues || err != nil {
 			return false, err
 		}
 	}
