@@ -7,9 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
@@ -17,68 +15,23 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
-	"github.com/kopf-go/kopf/pkg/storage"
 )
-
-func TestFinalizerIsRemovedWhenNothingNeedsIt(t *testing.T) {
-	of := func(ids ...string) (handlers registry.Handlers) {
-		for _, id := range ids {
-			handlers = append(handlers, &handler.Declaration{ID: id})
-		}
-		return handlers
-	}
-	tests := map[string]struct {
-		reason cause.Reason
-		now    cycle
-		want   bool
-	}{
-		"an update, and no handler needs it":             {cause.Update, cycle{Plan: &plan.Plan{HasFinalizer: true}}, true},
-		"an update, and a handler needs it":              {cause.Update, cycle{Plan: &plan.Plan{HasFinalizer: true, NeedsFinalizer: true}}, false},
-		"an update of an object without it":              {cause.Update, cycle{Plan: &plan.Plan{}}, false},
-		"a deletion, and all handlers have finished":     {cause.Delete, cycle{Plan: &plan.Plan{HasFinalizer: true, NeedsFinalizer: true, Handlers: of("finished")}}, true},
-		"a deletion, and another handler matches now":    {cause.Delete, cycle{Plan: &plan.Plan{HasFinalizer: true, Handlers: of("finished", "finished earlier")}}, false},
-		"a deletion, and a handler has not finished":     {cause.Delete, cycle{Plan: &plan.Plan{HasFinalizer: true, Handlers: of("finished", "open")}}, false},
-		"a deletion, and others have removed it already": {cause.Delete, cycle{Plan: &plan.Plan{Handlers: of("finished")}}, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			p, _ := witnessed(t)
-			c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: test.reason}, Cycle: &record.Cycle{}}}
-			c.Cycle.Progress = call.NewProgress(func(id string) *storage.Record {
-				return &storage.Record{Purpose: cause.Delete, Success: strings.HasPrefix(id, "finished")}
-			})
-			c.Cycle.Progress.Load("finished")
-			c.Cycle.Progress.Load("open")
-			if got := p.decide(c, &test.now).RemoveFinalizer; got != test.want {
-				t.Errorf("the finalizer is removed: %t", got)
-			}
-		})
-	}
-}
-
-// On the version of the detection, the writer knows which handlers have not finished.
-func TestDeletionEndsOnTheDetectedVersion(t *testing.T) {
-	p, _ := witnessed(t)
-	c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.Delete}, HasFinalizer: true, NeedsFinalizer: true, Handlers: registry.Handlers{{ID: "open"}}}}
-	c.Cycle = &record.Cycle{Progress: call.NewProgress(func(string) *storage.Record { return nil })}
-	if !p.decide(c, c).RemoveFinalizer {
-		t.Error("the finalizer stays")
-	}
-}
 
 func TestOnlyADeletionWaitsForDaemons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := withDaemon(t)
 		p := e.newPass(e.engine.resources.get(kex.String()), e.keys[0])
-		for deleting, want := range map[bool]bool{true: true, false: false} {
-			if got := p.decide(&cycle{Plan: &plan.Plan{}}, &cycle{Plan: &plan.Plan{Deleting: deleting}}).DaemonsRunning; got != want {
-				t.Errorf("the object is being deleted: %t; its end waits: %t", deleting, got)
-			}
+		c := &cycle{Plan: &plan.Plan{}}
+		c.CallContext.Body = object.NewBody(m{})
+		waits := func(deleting bool) bool {
+			return c.DecideEnd(&plan.Plan{Deleting: deleting}, p.circumstances(c, nil)).DaemonsRunning
+		}
+		if !waits(true) || waits(false) {
+			t.Errorf("the end of a deletion waits: %t; that of another cycle: %t", waits(true), waits(false))
 		}
 		s.background.stop(handler.StopDeleted)
 		synctest.Wait()
-		if p.decide(&cycle{Plan: &plan.Plan{}}, &cycle{Plan: &plan.Plan{Deleting: true}}).DaemonsRunning {
+		if waits(true) {
 			t.Error("the end waits for a daemon that has ended")
 		}
 	})
@@ -295,29 +248,6 @@ func TestResumeHandlersOfAnUnfinishedCycleAreCalledOnceByEachProcess(t *testing.
 				t.Errorf("got %q; the object is at rest: %t", called, l.isAtRest())
 			}
 		})
-	}
-}
-
-func TestLeftoversOfObjectsInScopeAreRemoved(t *testing.T) {
-	leftover := call.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
-	leftover.Load("create")
-	tests := map[string]struct {
-		c                    cycle
-		finalizer, leftovers bool // to be removed
-	}{
-		"an object at rest":                     {cycle{Plan: &plan.Plan{InScope: true, Cause: handler.Cause{Reason: cause.NoOp}}}, false, true},
-		"an object that no handler is for":      {cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.NoOp}}}, false, false},
-		"an object that is released":            {cycle{Plan: &plan.Plan{InScope: true, Cause: handler.Cause{Reason: cause.Free}}}, false, false},
-		"an object with an unneeded finalizer":  {cycle{Plan: &plan.Plan{HasFinalizer: true}}, true, false},
-		"an object that needs its finalizer":    {cycle{Plan: &plan.Plan{HasFinalizer: true, NeedsFinalizer: true}}, false, false},
-		"an object that will get its finalizer": {cycle{Plan: &plan.Plan{NeedsFinalizer: true}}, false, false},
-	}
-	for name, test := range tests {
-		test.c.Cycle = &record.Cycle{Progress: leftover}
-		d := test.c.decideNothingToDo()
-		if d.RemoveFinalizer != test.finalizer || (d.Leftovers != nil) != test.leftovers {
-			t.Errorf("%s: the finalizer is removed: %t, leftovers: %t", name, d.RemoveFinalizer, d.Leftovers != nil)
-		}
 	}
 }
 

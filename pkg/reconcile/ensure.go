@@ -24,6 +24,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kinds"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 )
@@ -181,7 +182,7 @@ func (p parent) call(ctx context.Context, d *handler.Declaration) converge.Call 
 func (p parent) storePlaces(_ context.Context, places convergence.Places) error {
 	p.pass.enter(p.cycle)
 	defer p.pass.leave(p.cycle)
-	outcome, err := p.pass.session.Write(p.pass.workers.writes, write.Update{Decision: write.Decision{
+	outcome, err := p.pass.session.Write(p.pass.workers.writes, write.Update{Decision: plan.Decision{
 		AddFinalizer: !places.AreReachable(p.pass.key.Namespace),
 		Annotations:  map[string]string{convergence.PlacesAnnotation: places.Text()},
 	}})

@@ -16,7 +16,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/condition"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/request"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
@@ -41,7 +40,7 @@ var byPasses = heldobjects.Finding{Reason: metrics.Misfit}
 // and as an event. The first passes after a start share a summary, because there can be as
 // many as objects; only held deletions have their events then.
 func (p *pass) reportMisfits(c *cycle) {
-	misfits := c.allMisfits()
+	misfits := c.AllMisfits(c.calls.update())
 	var problems map[string]string
 	for _, m := range misfits {
 		if problems == nil {
@@ -69,27 +68,6 @@ func (p *pass) reportMisfits(c *cycle) {
 			p.report.Event(p.session.Body(), report.Warning, "ObjectMisfit", message)
 		}
 	}
-}
-
-// allMisfits returns the handlers that could not be called, including those that have found
-// out when they were called: their former state does not fit, or a handler of drift.
-func (c *cycle) allMisfits() []plan.Misfit {
-	all := c.Misfits
-	add := func(handlers registry.Handlers, progress *call.Progress) {
-		for _, d := range handlers {
-			err := handler.AsMisfit(progress.Misfit(d.ID))
-			if err != nil && !slices.ContainsFunc(all, func(m plan.Misfit) bool { return m.Handler.ID == d.ID }) {
-				all = append(slices.Clip(all), plan.Misfit{Handler: d, Err: err, Waits: true})
-			}
-		}
-	}
-	if len(c.Handlers) > 0 {
-		add(c.Handlers, c.Cycle.Progress)
-	}
-	if c.calls.Calls != nil {
-		add(c.calls.Handlers, c.calls.Progress)
-	}
-	return all
 }
 
 // leaveOutMisfits leaves the time in which handlers could not be called out of their timeouts.

@@ -230,7 +230,7 @@ func (p *pass) advance(ctx context.Context) (next Next, err error) {
 		p.noteRevisions(c, body)
 
 		if c.MustAddFinalizer() && p.needsFinalizerAlone(c) {
-			outcome, err := p.session.Write(ctx, write.Update{Decision: write.Decision{AddFinalizer: true}})
+			outcome, err := p.session.Write(ctx, write.Update{Decision: plan.Decision{AddFinalizer: true}})
 			if err != nil || outcome.Gone {
 				return Next{}, err
 			}

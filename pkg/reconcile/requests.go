@@ -20,15 +20,6 @@ import (
 // that of requests.
 const RevisionsAnnotation = revision.Name
 
-// honored returns the annotation that records the new requests, if any.
-func (c *cycle) honored() map[string]string {
-	key, value := c.Requests.Record()
-	if key == "" {
-		return nil
-	}
-	return map[string]string{key: value}
-}
-
 // RequestNote says what came of a request.
 type RequestNote = requests.Note
 

@@ -22,7 +22,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
@@ -96,7 +95,7 @@ func (r *resource) checkConditions(ctx context.Context, e *Engine) error {
 	if err != nil {
 		return fmt.Errorf("%s: the definition of %s cannot be read: %w", r.Declared.OfKind(handler.Conditions)[0].DeclaredAt, r.Name, err)
 	}
-	if err := conditions.Refuse(r.Declared, r.Resource.Resource, definition, permitted); err != nil {
+	if err := plan.CheckConditions(r.Declared, r.Resource.Resource, definition, permitted); err != nil {
 		return err
 	}
 	if !permitted {

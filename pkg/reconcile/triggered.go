@@ -162,7 +162,7 @@ func (t *triggeredCalls) update() *record.Calls {
 	if t.Calls == nil {
 		return nil
 	}
-	return &record.Calls{Progress: t.Progress, Records: t.Records, Done: t.End}
+	return &record.Calls{Handlers: t.Handlers, Progress: t.Progress, Records: t.Records, Done: t.End}
 }
 
 // next returns when the next pass is due for the calls.

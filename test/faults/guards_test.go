@@ -156,8 +156,8 @@ var guards = map[string]guard{
 		instead: "f.Memory.DaemonsRunning || false && slices.ContainsFunc(p.Background, needsFinalizer)",
 	},
 	"a daemon: the finalizer stays until it has ended": {
-		file: "decision.go", plan: "background",
-		code:    "DaemonsRunning: now.Deleting && p.object.background.areDaemonsRunning()",
+		file: "internal/plan/decision.go", plan: "background",
+		code:    "DaemonsRunning: now.Deleting && c.DaemonsRunning",
 		instead: "DaemonsRunning: false",
 	},
 	"a deletion: the finalizer exists before any handler is called": {

@@ -13,13 +13,13 @@ var stormGuards = map[string]guard{
 		file: "decision.go", code: "if edited || outcome.ChangedByOthers || !c.Cycle.Settled {", instead: "if edited && outcome.ChangedByOthers {",
 	},
 	"a cycle: its records are removed when it does not exist anymore": {
-		file: "decision.go", code: "c.Cycle.Progress.Stored().HasLeftovers() {\n\t\td.Leftovers", instead: "false {\n\t\td.Leftovers",
+		file: "internal/plan/decision.go", code: "p.Cycle.Progress.Stored().HasLeftovers() {\n\t\td.Leftovers", instead: "false {\n\t\td.Leftovers",
 	},
 	"a cycle: a pass ends when others have changed the object": {
 		file: "execute.go", code: "if outcome.Gone || outcome.ChangedByOthers || p.workers.isStopping() {", instead: "if outcome.Gone || p.workers.isStopping() {",
 	},
 	"a finalizer: it is removed when no handler needs it": {
-		file: "decision.go", code: "RemoveFinalizer: c.HasFinalizer && !c.NeedsFinalizer,", instead: "RemoveFinalizer: false,",
+		file: "internal/plan/decision.go", code: "RemoveFinalizer: p.HasFinalizer && !p.NeedsFinalizer,", instead: "RemoveFinalizer: false,",
 	},
 	"a position: handlers end at the states of their calls": {
 		file: "internal/record/positions.go", code: "own := addState(open, c.New)", instead: "own := first",
@@ -79,7 +79,7 @@ var stormGuards = map[string]guard{
 		file: "internal/record/keeper.go", code: "if !isOpen {", instead: "if !isOpen && false {",
 	},
 	"a request: it is honored once": {
-		file: "decision.go", code: "Annotations: c.honored(), Conditions: p.conditionsOf(c)", instead: "Conditions: p.conditionsOf(c)",
+		file: "internal/plan/decision.go", code: "now.Deleting && c.DaemonsRunning, Annotations: p.honored(),", instead: "now.Deleting && c.DaemonsRunning,",
 	},
 	"a suspension: no handler is called": {
 		file: "pass.go", code: "suspension.Active {\n\t\t\treturn", instead: "suspension.Active && false {\n\t\t\treturn",

@@ -26,7 +26,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/verdict"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
@@ -212,7 +211,7 @@ func (i *Inspector) HasConditions(found discovery.SelectedResource) bool {
 // resource cannot have the conditions. The definition is nil if it is not a custom resource; an
 // operator without the permission to get it checks less.
 func (i *Inspector) CheckConditions(found discovery.SelectedResource, definition map[string]any, permitted bool) error {
-	return conditions.Refuse(i.handlersOf(found).Declared, found.Resource, definition, permitted)
+	return plan.CheckConditions(i.handlersOf(found).Declared, found.Resource, definition, permitted)
 }
 
 // handlersOf returns the handlers that passes over the objects of a resource call.
@@ -331,7 +330,7 @@ func (t target) failures(p *plan.Plan) (failed, forgotten map[string]string) {
 	failed = map[string]string{}
 	forgotten = map[string]string{}
 	held := !p.Deleting && p.IsResponsible(t.handlers)
-	for id, message := range conditions.FailuresIn(t.body.Raw()) {
+	for id, message := range plan.FailuresIn(t.body.Raw()) {
 		switch {
 		case call.ParentOf(id, t.handlers.IDs) != "":
 			failed[id] = message

@@ -272,17 +272,6 @@ func (c *Calls) Records() map[string]*storage.Record {
 	return wanted
 }
 
-// Ended returns the record of a call that has succeeded or failed permanently in this pass, or nil.
-func (c *Calls) Ended(id string) *storage.Record {
-	if c.owners[id] == nil {
-		return nil
-	}
-	if state := c.Progress.Load(id); state.Finished() {
-		return &state.Record
-	}
-	return nil
-}
-
 // worst returns the record of the failing call of a handler with the most attempts, or nil if
 // none fails.
 func (c *Calls) worst(e *entry) *storage.Record {

@@ -7,6 +7,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -96,6 +97,7 @@ func (c *Cycle) ReviseHandler(id string, o call.Outcome) bool {
 // Calls are the calls of one pass that belong to no cycle. They have a record on the object only
 // as long as they fail.
 type Calls struct {
+	Handlers registry.Handlers
 	Progress *call.Progress
 	// Records returns the records that the object must have, by the ids of the handlers. Nil
 	// means that it must have none.
@@ -119,6 +121,14 @@ func (c *Calls) ReviseHandler(id string, o call.Outcome) bool {
 	}
 	c.Progress.Revise(id, o)
 	return true
+}
+
+// Ended returns the record of a call that has succeeded or failed permanently in this pass, or nil.
+func (c *Calls) Ended(id string) *storage.Record {
+	if !c.Progress.Has(id) || !c.Progress.Load(id).Finished() {
+		return nil
+	}
+	return &c.Progress.Load(id).Record
 }
 
 // HasRecords reports whether the records on the object can change with these calls.

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -28,14 +29,14 @@ func TestReasonOfAWrite(t *testing.T) {
 		want        metrics.Reason
 	}{
 		"a result":                    {Update{Cycle: waiting}, "status", metrics.Status},
-		"leftover records":            {Update{Decision: Decision{Leftovers: done}}, "", metrics.Cleanup},
+		"leftover records":            {Update{Decision: plan.Decision{Leftovers: done}}, "", metrics.Cleanup},
 		"all handlers are done":       {Update{Cycle: done}, "", metrics.Handled},
-		"a daemon is still running":   {Update{Cycle: done, Decision: Decision{DaemonsRunning: true}}, "", metrics.Progress},
+		"a daemon is still running":   {Update{Cycle: done, Decision: plan.Decision{DaemonsRunning: true}}, "", metrics.Progress},
 		"some handlers are done":      {Update{Cycle: waiting}, "", metrics.Progress},
 		"a call outside of a cycle":   {Update{Calls: calling(waiting, "one")}, "", metrics.Progress},
 		"the edits of such a call":    {Update{Calls: calling(waiting)}, "", metrics.Patch},
-		"the finalizer":               {Update{Decision: Decision{AddFinalizer: true}}, "", metrics.Finalizer},
-		"the finalizer is not needed": {Update{Decision: Decision{RemoveFinalizer: true}}, "", metrics.Finalizer},
+		"the finalizer":               {Update{Decision: plan.Decision{AddFinalizer: true}}, "", metrics.Finalizer},
+		"the finalizer is not needed": {Update{Decision: plan.Decision{RemoveFinalizer: true}}, "", metrics.Finalizer},
 		"edits of event handlers":     {Update{}, "", metrics.Patch},
 	}
 	for name, test := range tests {

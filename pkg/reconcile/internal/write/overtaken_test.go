@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -81,7 +82,7 @@ func TestGuard10AllWritesOfAPassYieldToOthers(t *testing.T) {
 					return other.do(f, records, body, into)
 				})
 			}}}
-			f.expect("changed by others", f.write(Update{Decision: Decision{AddFinalizer: true}}).ChangedByOthers, true)
+			f.expect("changed by others", f.write(Update{Decision: plan.Decision{AddFinalizer: true}}).ChangedByOthers, true)
 			f.edit("a", set("ours", "spec", "a"))
 			f.write(Update{Cycle: c})
 			f.expect("edit", f.field("spec", "a"), nil)

@@ -74,7 +74,7 @@ func (s *Session) recordsPatch(ctx context.Context, u *Update, edits map[string]
 	}
 	if !u.deletesObject(s.body, s.writer.finalizer()) {
 		if !u.isPartial() { // a request is not honored before the outcomes are stored
-			for key, value := range u.Decision.annotations(u.endsCycle() && !u.finished) {
+			for key, value := range u.Decision.AnnotationsOf(u.endsCycle() && !u.finished) {
 				into.Set(object.Path{"metadata", "annotations", key}, value)
 			}
 		}

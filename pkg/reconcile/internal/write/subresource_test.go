@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -211,7 +212,7 @@ func TestRecordsInAStatusThatIsNoSubresourceNeedNoOtherWrite(t *testing.T) {
 	f.writer.Records.Storages.Progress = storage.StatusProgress{}
 	c := f.cycle(cause.Create, "a", "b")
 	succeed(c, "a")
-	f.write(Update{Cycle: c, Decision: Decision{AddFinalizer: true}})
+	f.write(Update{Cycle: c, Decision: plan.Decision{AddFinalizer: true}})
 	f.expectSent("PATCH")
 	if stored := f.storedRecord("a"); stored == nil || !stored.Success {
 		t.Errorf("got %+v", stored)

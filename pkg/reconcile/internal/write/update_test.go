@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -27,7 +28,7 @@ func TestAnUnneededFinalizerIsRemovedWithoutACycle(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, test.metadata)
-			outcome := f.write(Update{Decision: Decision{RemoveFinalizer: true}})
+			outcome := f.write(Update{Decision: plan.Decision{RemoveFinalizer: true}})
 			f.expectSent(test.sent)
 			f.expect("gone", outcome.Gone || f.state.Gone(), false)
 			f.expect("finalizers", f.field("metadata", "finalizers"), test.left)
@@ -39,7 +40,7 @@ func TestAnUnneededFinalizerIsRemovedWithoutACycle(t *testing.T) {
 func TestAFinalizerIsNotAddedDuringADeletion(t *testing.T) {
 	f := newFixture(t, m{})
 	f.faults = []fault{{before: func() { f.change(m{"metadata": deleting(theirs)}) }}}
-	f.write(Update{Decision: Decision{AddFinalizer: true}})
+	f.write(Update{Decision: plan.Decision{AddFinalizer: true}})
 	f.expectSent("PATCH, GET")
 	f.expect("finalizers", f.field("metadata", "finalizers"), []any{theirs})
 }
@@ -49,7 +50,7 @@ func TestOnlyADeletionIsHeldByAFailure(t *testing.T) {
 	c := f.finished(cause.Update, "a")
 	c.HoldOnFailure = []string{"a"}
 	c.FailHandler("a", errDown)
-	f.write(Update{Cycle: c, Decision: Decision{RemoveFinalizer: true}})
+	f.write(Update{Cycle: c, Decision: plan.Decision{RemoveFinalizer: true}})
 	f.expect("finalizers", f.field("metadata", "finalizers"), []any{})
 }
 
@@ -71,7 +72,7 @@ func TestTheWriteThatDeletesAnObjectContainsOnlyItsFinalizer(t *testing.T) {
 	f.edit("a", set("x", "spec", "a"))
 	f.write(Update{
 		Cycle:    f.finished(cause.Delete, "a"),
-		Decision: Decision{RemoveFinalizer: true, Annotations: map[string]string{"example.com/honored": "1"}},
+		Decision: plan.Decision{RemoveFinalizer: true, Annotations: map[string]string{"example.com/honored": "1"}},
 	})
 	f.expect("patch", f.requests[0].patch, m{"metadata": m{"finalizers": []any{}, "resourceVersion": "8"}})
 }

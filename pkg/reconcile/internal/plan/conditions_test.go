@@ -1,4 +1,4 @@
-package conditions
+package plan
 
 import (
 	"fmt"
@@ -11,19 +11,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
-type m = map[string]any
-
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 func never(string) bool { return false }
 
 func always(string) bool { return true }
 
-// after returns an object of the first generation with the status of a situation.
-func after(s Situation) m {
+// after returns an object of the first generation with the status for an outcome.
+func after(o outcome) m {
 	body := m{"metadata": m{"generation": int64(1)}}
-	s.Generation = 1
-	return patch.ApplyMerge(body, s.Amend(body, body, noon))
+	o.Generation = 1
+	return patch.ApplyMerge(body, o.amend(body, body, noon))
 }
 
 // grown returns the object with another generation.
@@ -32,17 +30,17 @@ func grown(body m, generation int64) m {
 }
 
 var (
-	done   = Situation{IsOver: never, Called: true}
-	open   = Situation{IsOver: never, Called: true, Unfinished: true}
-	failed = Situation{IsOver: never, Called: true, Failed: map[string]string{"fn": "bro\nken"}}
-	misfit = Situation{IsOver: never, Called: true, Misfits: []string{"Handler fn cannot be called: no number."}}
-	waits  = Situation{IsOver: never, Called: true, Unready: []string{"Deployment.apps ns/web"}}
+	done   = outcome{IsOver: never, Called: true}
+	open   = outcome{IsOver: never, Called: true, Unfinished: true}
+	failed = outcome{IsOver: never, Called: true, Failed: map[string]string{"fn": "bro\nken"}}
+	misfit = outcome{IsOver: never, Called: true, Misfits: []string{"Handler fn cannot be called: no number."}}
+	waits  = outcome{IsOver: never, Called: true, Unready: []string{"Deployment.apps ns/web"}}
 
-	failing = Situation{IsOver: never, Called: true, Failing: []string{"fn"}, Unready: waits.Unready}
-	broken  = Situation{IsOver: never, Called: true, Broken: []string{"Deployment.apps ns/web"}, Unready: []string{"Job.batch ns/web"}}
-	spared  = Situation{IsOver: never, Applies: func() bool { return false }}
-	unasked = Situation{IsOver: never, Applies: func() bool { return true }}
-	retries = Situation{IsOver: never, Called: true, Unfinished: true, Broken: broken.Broken}
+	failing = outcome{IsOver: never, Called: true, Failing: []string{"fn"}, Unready: waits.Unready}
+	broken  = outcome{IsOver: never, Called: true, Broken: []string{"Deployment.apps ns/web"}, Unready: []string{"Job.batch ns/web"}}
+	spared  = outcome{IsOver: never, Applies: func() bool { return false }}
+	unasked = outcome{IsOver: never, Applies: func() bool { return true }}
+	retries = outcome{IsOver: never, Called: true, Unfinished: true, Broken: broken.Broken}
 )
 
 func summary(body m) string {
@@ -57,9 +55,9 @@ func summary(body m) string {
 
 func TestAmend(t *testing.T) {
 	tests := map[string]struct {
-		before    m
-		situation Situation
-		want      string
+		before  m
+		outcome outcome
+		want    string
 	}{
 		"a new object":                               {m{"metadata": m{"generation": int64(1)}}, done, "1 Ready=True(Reconciled)@1"},
 		"children are not ready":                     {m{"metadata": m{"generation": int64(1)}}, waits, "1 Ready=False(ChildrenNotReady)@1 Reconciling=True(ChildrenNotReady)@1"},
@@ -73,7 +71,7 @@ func TestAmend(t *testing.T) {
 		"no change has concerned a handler":          {grown(after(spared), 2), spared, "2 Ready=True(NoHandlerApplies)@2"},
 		"a later operator has handlers":              {after(spared), unasked, "1 Ready=True(NoHandlerApplies)@1"},
 		"a handler is called for the first time":     {after(spared), done, "1 Ready=True(Reconciled)@1"},
-		"a failed handler is not declared anymore":   {after(failed), Situation{IsOver: always, Applies: spared.Applies}, "1 Ready=True(NoHandlerApplies)@1"},
+		"a failed handler is not declared anymore":   {after(failed), outcome{IsOver: always, Applies: spared.Applies}, "1 Ready=True(NoHandlerApplies)@1"},
 		"a change is handled":                        {grown(after(done), 2), done, "2 Ready=True(Reconciled)@2"},
 		"a change is being handled":                  {grown(after(done), 2), open, "1 Ready=True(Reconciled)@1"},
 		"a change without a generation is handled":   {after(done), open, "1 Ready=False(HandlersRunning)@1 Reconciling=True(HandlersRunning)@1"},
@@ -81,33 +79,33 @@ func TestAmend(t *testing.T) {
 		"a handler has failed":                       {after(open), failed, "1 Ready=False(HandlersFailed)@1 Stalled=True(HandlersFailed)@1"},
 		"a former failure counts":                    {grown(after(failed), 2), done, "2 Ready=False(HandlersFailed)@2 Stalled=True(HandlersFailed)@2"},
 		"a former failure counts while others retry": {after(failed), open, "1 Ready=False(HandlersFailed)@1 Stalled=True(HandlersFailed)@1"},
-		"a former failure is over":                   {after(failed), Situation{IsOver: always, Called: true}, "1 Ready=True(Reconciled)@1"},
-		"a failed handler is called again":           {after(failed), Situation{IsOver: always, Called: true, Unfinished: true}, "1 Ready=False(HandlersRunning)@1 Reconciling=True(HandlersRunning)@1"},
-		"a deletion is held":                         {grown(after(done), 2), Situation{IsOver: never, Called: true, Held: true, Failed: failed.Failed}, "2 Ready=False(DeletionHeld)@2 Stalled=True(DeletionHeld)@2"},
+		"a former failure is over":                   {after(failed), outcome{IsOver: always, Called: true}, "1 Ready=True(Reconciled)@1"},
+		"a failed handler is called again":           {after(failed), outcome{IsOver: always, Called: true, Unfinished: true}, "1 Ready=False(HandlersRunning)@1 Reconciling=True(HandlersRunning)@1"},
+		"a deletion is held":                         {grown(after(done), 2), outcome{IsOver: never, Called: true, Held: true, Failed: failed.Failed}, "2 Ready=False(DeletionHeld)@2 Stalled=True(DeletionHeld)@2"},
 		"an object does not fit":                     {grown(after(done), 2), misfit, "2 Ready=False(ObjectMisfit)@2 Stalled=True(ObjectMisfit)@2"},
-		"a change during the handling":               {grown(after(done), 3), Situation{IsOver: never, Called: true, Generation: 2, Continues: true}, "1 Ready=True(Reconciled)@1"},
-		"a change during the handling that failed":   {grown(after(done), 3), Situation{IsOver: never, Called: true, Generation: 2, Continues: true, Failed: failed.Failed}, "2 Ready=False(HandlersFailed)@2 Stalled=True(HandlersFailed)@2"},
+		"a change during the handling":               {grown(after(done), 3), outcome{IsOver: never, Called: true, Generation: 2, Continues: true}, "1 Ready=True(Reconciled)@1"},
+		"a change during the handling that failed":   {grown(after(done), 3), outcome{IsOver: never, Called: true, Generation: 2, Continues: true, Failed: failed.Failed}, "2 Ready=False(HandlersFailed)@2 Stalled=True(HandlersFailed)@2"},
 		"children cannot be restored":                {after(done), failing, "1 Ready=False(ChildrenNotRestored)@1 Reconciling=True(ChildrenNotRestored)@1"},
 		"children cannot be restored after a change": {grown(after(done), 2), failing, "1 Ready=True(Reconciled)@1"},
 		"children are restored":                      {after(failing), done, "1 Ready=True(Reconciled)@1"},
-		"children cannot be restored, a misfit":      {after(done), Situation{IsOver: never, Called: true, Failing: failing.Failing, Misfits: misfit.Misfits}, "1 Ready=False(ObjectMisfit)@1 Stalled=True(ObjectMisfit)@1"},
+		"children cannot be restored, a misfit":      {after(done), outcome{IsOver: never, Called: true, Failing: failing.Failing, Misfits: misfit.Misfits}, "1 Ready=False(ObjectMisfit)@1 Stalled=True(ObjectMisfit)@1"},
 		"children have failed":                       {after(done), broken, "1 Ready=False(ChildrenFailed)@1 Stalled=True(ChildrenFailed)@1"},
 		"children have failed, which is retried":     {grown(after(done), 2), retries, "2 Ready=False(ChildrenFailed)@2 Stalled=True(ChildrenFailed)@2"},
-		"children have failed during the handling":   {after(done), Situation{IsOver: never, Called: true, Broken: broken.Broken, Continues: true}, "1 Ready=True(Reconciled)@1"},
+		"children have failed during the handling":   {after(done), outcome{IsOver: never, Called: true, Broken: broken.Broken, Continues: true}, "1 Ready=True(Reconciled)@1"},
 		"children recover":                           {after(broken), waits, "1 Ready=False(ChildrenNotReady)@1 Reconciling=True(ChildrenNotReady)@1"},
 		"an object fits again":                       {grown(after(misfit), 2), done, "2 Ready=True(Reconciled)@2"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			generation, _ := test.before["metadata"].(m)["generation"].(int64)
-			if test.situation.Generation == 0 {
-				test.situation.Generation = generation
+			if test.outcome.Generation == 0 {
+				test.outcome.Generation = generation
 			}
-			now := patch.ApplyMerge(test.before, test.situation.Amend(test.before, test.before, noon))
+			now := patch.ApplyMerge(test.before, test.outcome.amend(test.before, test.before, noon))
 			if got := summary(now); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
-			if again := test.situation.Amend(now, now, noon.Add(time.Hour)); again != nil {
+			if again := test.outcome.amend(now, now, noon.Add(time.Hour)); again != nil {
 				t.Errorf("it is written again: %v", again)
 			}
 		})
@@ -118,7 +116,7 @@ func TestOtherConditionsStay(t *testing.T) {
 	own := m{"type": "Connected", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 	before := after(open)
 	edited := patch.ApplyMerge(before, m{"status": m{"conditions": []any{own, m{"type": "Ready", "status": "Unknown"}}}})
-	now := patch.ApplyMerge(edited, Situation{IsOver: never, Called: true, Generation: 1}.Amend(before, edited, noon))
+	now := patch.ApplyMerge(edited, outcome{IsOver: never, Called: true, Generation: 1}.amend(before, edited, noon))
 	if got := summary(now); got != "1 Connected=True(%!s(<nil>))@<nil> Ready=True(Reconciled)@1" {
 		t.Errorf("got %s", got)
 	}
@@ -127,7 +125,7 @@ func TestOtherConditionsStay(t *testing.T) {
 func TestFailuresSurviveHandlersThatReplaceTheConditions(t *testing.T) {
 	before := after(failed)
 	edited := patch.ApplyMerge(before, m{"status": m{"conditions": []any{}}})
-	now := patch.ApplyMerge(edited, Situation{IsOver: never, Called: true, Generation: 1}.Amend(before, edited, noon))
+	now := patch.ApplyMerge(edited, outcome{IsOver: never, Called: true, Generation: 1}.amend(before, edited, noon))
 	if message := condition.Of(now).Get("Stalled")["message"]; message != "Handler fn failed permanently: bro ken" {
 		t.Errorf("got %v", message)
 	}
@@ -135,7 +133,7 @@ func TestFailuresSurviveHandlersThatReplaceTheConditions(t *testing.T) {
 
 func TestTheTimeOfATransitionIsThatOfTheStatus(t *testing.T) {
 	before := after(done)
-	now := patch.ApplyMerge(grown(before, 2), Situation{IsOver: never, Called: true, Generation: 2}.Amend(grown(before, 2), grown(before, 2), noon.Add(time.Hour)))
+	now := patch.ApplyMerge(grown(before, 2), outcome{IsOver: never, Called: true, Generation: 2}.amend(grown(before, 2), grown(before, 2), noon.Add(time.Hour)))
 	if got := condition.Of(now).Get("Ready")["lastTransitionTime"]; got != "2026-11-23T12:00:00Z" {
 		t.Errorf("got %v", got)
 	}
@@ -143,11 +141,11 @@ func TestTheTimeOfATransitionIsThatOfTheStatus(t *testing.T) {
 
 func TestFailuresAreReadAsTheyWereWritten(t *testing.T) {
 	many := failures{"a": "x: Handler b failed permanently: y", "c/item1.x": "", "long": strings.Repeat("ä", maxMessage)}
-	read := Situation{IsOver: never, Called: true}.failures(condition.Of(after(Situation{IsOver: never, Called: true, Failed: many})))
+	read := outcome{IsOver: never, Called: true}.failures(condition.Of(after(outcome{IsOver: never, Called: true, Failed: many})))
 	if len(read) != 3 || read["a"] != many["a"] || len(read["long"]) > maxMessage+3 {
 		t.Errorf("got %q", read)
 	}
-	again := Situation{IsOver: never, Called: true}.failures(condition.Of(after(Situation{IsOver: never, Called: true, Failed: read})))
+	again := outcome{IsOver: never, Called: true}.failures(condition.Of(after(outcome{IsOver: never, Called: true, Failed: read})))
 	if !reflect.DeepEqual(read, again) {
 		t.Errorf("got %q, then %q", read, again)
 	}
@@ -164,12 +162,12 @@ func TestFewChildrenAreNamed(t *testing.T) {
 		"a": {"a"}, "a, b, c": {"a", "b", "c"}, "a, b, c, and 2 more": {"a", "b", "c", "d", "e"},
 	}
 	for want, names := range tests {
-		for prefix, s := range map[string]Situation{
+		for prefix, o := range map[string]outcome{
 			"These children are not ready yet: ": {IsOver: never, Unready: names},
 			"These children have failed: ":       {IsOver: never, Broken: names},
 			"These handlers fail to restore children that others have changed, and are called again: ": {IsOver: never, Failing: names},
 		} {
-			if got := condition.Of(after(s)).Get("Ready")["message"]; got != prefix+want+"." {
+			if got := condition.Of(after(o)).Get("Ready")["message"]; got != prefix+want+"." {
 				t.Errorf("got %q, want %q", got, prefix+want)
 			}
 		}

@@ -1,4 +1,4 @@
-package conditions
+package plan
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func keeping() m { return m{"type": "object", "x-kubernetes-preserve-unknown-fie
 
 func properties(of m) m { return m{"type": "object", "properties": of} }
 
-func TestCheck(t *testing.T) {
+func TestSchemasOfConditionsAreChecked(t *testing.T) {
 	text := m{"type": "string"}
 	complete := properties(m{
 		"type": text, "status": text, "observedGeneration": m{"type": "integer"}, "lastTransitionTime": text, "reason": text, "message": text,
@@ -47,7 +47,7 @@ func TestCheck(t *testing.T) {
 			if test.schema != nil {
 				definition = defining(test.schema)
 			}
-			err := Check(of, definition)
+			err := checkSchema(of, definition)
 			if (test.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
@@ -74,7 +74,7 @@ func TestFieldsCanBeAddedFromTheMessage(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := Check(of, defining(test.schema))
+			err := checkSchema(of, defining(test.schema))
 			snippets := regexp.MustCompile(`"([a-zA-Z]+: {[^"]*})"`).FindAllStringSubmatch(fmt.Sprint(err), -1)
 			for _, found := range snippets {
 				added := m{}
@@ -83,7 +83,7 @@ func TestFieldsCanBeAddedFromTheMessage(t *testing.T) {
 				}
 				maps.Copy(test.into(test.schema), added)
 			}
-			if err := Check(of, defining(test.schema)); err != nil || len(snippets) == 0 {
+			if err := checkSchema(of, defining(test.schema)); err != nil || len(snippets) == 0 {
 				t.Errorf("with %v, got %v", snippets, err)
 			}
 		})

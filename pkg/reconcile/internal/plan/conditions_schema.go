@@ -1,4 +1,4 @@
-package conditions
+package plan
 
 import (
 	"fmt"
@@ -11,17 +11,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// Refuse returns an error if a resource cannot have the conditions that are declared for it. Without the
+// CheckConditions returns an error if a resource cannot have the conditions that are declared for it. Without the
 // permission to get the definition, the schema is unknown.
-func Refuse(declared registry.Handlers, of selector.Resource, definition map[string]any, permitted bool) (err error) {
+func CheckConditions(declared registry.Handlers, of selector.Resource, definition map[string]any, permitted bool) (err error) {
 	isOutcome := func(d *handler.Declaration) bool { return d.Kind.IsChange() || d.Kind.IsBackground() }
 	switch {
 	case !slices.ContainsFunc(declared, isOutcome):
 		err = fmt.Errorf("kopf.Conditions is declared for %s, which has no handlers of changes, daemons, or timers", of)
 	case permitted:
-		err = Check(of, definition)
+		err = checkSchema(of, definition)
 	default:
-		err = CheckStatus(of)
+		err = checkStatus(of)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", declared.OfKind(handler.Conditions)[0].DeclaredAt, err)
@@ -29,13 +29,13 @@ func Refuse(declared registry.Handlers, of selector.Resource, definition map[str
 	return nil
 }
 
-// Check returns an error if the objects of a resource cannot have the conditions. Without a
+// checkSchema returns an error if the objects of a resource cannot have the conditions. Without a
 // definition, it is not a custom resource.
-func Check(of selector.Resource, definition map[string]any) error {
+func checkSchema(of selector.Resource, definition map[string]any) error {
 	if definition == nil {
 		return fmt.Errorf("%s is not a custom resource, and its conditions belong to Kubernetes: remove kopf.Conditions for it", of)
 	}
-	if err := CheckStatus(of); err != nil {
+	if err := checkStatus(of); err != nil {
 		return err
 	}
 	schema := schemaOf(definition, of.Version)
@@ -46,9 +46,9 @@ func Check(of selector.Resource, definition map[string]any) error {
 	return nil
 }
 
-// CheckStatus returns an error if a resource has no status subresource: each write of the conditions
+// checkStatus returns an error if a resource has no status subresource: each write of the conditions
 // would be another generation, so they would never be about the current one.
-func CheckStatus(of selector.Resource) error {
+func checkStatus(of selector.Resource) error {
 	if of.Status {
 		return nil
 	}
