@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
@@ -41,9 +44,9 @@ type Update struct {
 	continues bool
 	// conditions is the merge patch of the conditions in the last attempt to write.
 	conditions map[string]any
-	// aside are the records in the status still to write after the main part of the end of a cycle. A later
+	// statusRecords are the records in the status still to write after the main part of the end of a cycle. A later
 	// pass writes them if others have written to the object meanwhile: see record.Keeper.
-	aside map[string]any
+	statusRecords map[string]any
 	// inFlight contains writes of edits that may have been committed.
 	inFlight []inFlight
 	// withheld is what the current commit leaves out, because a permission for it is missing.
@@ -95,4 +98,36 @@ type Outcome struct {
 	Changed bool
 	// ChangedByOthers is set if others have written to the object since change detection.
 	ChangedByOthers bool
+}
+
+// reason returns the purpose of a write for the metrics.
+func (u *Update) reason(part string) metrics.Reason {
+	switch {
+	case part != "":
+		return metrics.Status
+	case u.Decision.Leftovers != nil:
+		return metrics.Cleanup
+	case u.endsCycle():
+		return metrics.Handled
+	case u.Cycle != nil || u.Calls.HasRecords():
+		return metrics.Progress
+	case u.Decision.AddFinalizer || u.Decision.RemoveFinalizer:
+		return metrics.Finalizer
+	default:
+		return metrics.Patch
+	}
+}
+
+// answerOf returns the response of the server for the metrics.
+func answerOf(err error) metrics.Answer {
+	switch {
+	case err == nil:
+		return metrics.Written
+	case apierrors.IsConflict(err):
+		return metrics.Conflict
+	case isRejected(err):
+		return metrics.Rejected
+	default:
+		return metrics.Unanswered
+	}
 }

@@ -1,4 +1,4 @@
-package contention
+package write
 
 import (
 	"testing"
@@ -9,20 +9,21 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
-type m = map[string]any
-
 func delays() []time.Duration { return []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} }
 
 // world is an object with an operator that writes to it.
 type world struct {
-	detector *Detector[string]
+	detector *detector
 	body     m
-	finding  Finding       // of the last write
+	finding  finding       // of the last write
 	delay    time.Duration // after it
 	begins   int           // how often contention began
 }
 
-func newWorld() *world { return &world{detector: New[string](delays()), body: m{}} }
+// one is an object.
+var one = identity{uid: "u-1"}
+
+func newWorld() *world { return &world{detector: newDetector(delays()), body: m{}} }
 
 // write is a write of the operator.
 func (w *world) write(wanted m) {
@@ -30,12 +31,12 @@ func (w *world) write(wanted m) {
 	if merge == nil {
 		return
 	}
-	w.finding = w.detector.Check("one", w.body, merge)
-	if w.finding.Begins {
+	w.finding = w.detector.check(one, w.body, merge)
+	if w.finding.begins {
 		w.begins++
 	}
 	w.body = patch.ApplyMerge(w.body, merge)
-	w.delay = w.detector.RecordWrite("one", merge, func(object.Path, any) bool { return true }, w.finding)
+	w.delay = w.detector.recordWrite(one, merge, func(object.Path, any) bool { return true }, w.finding)
 }
 
 // others is a write of another writer.
@@ -78,14 +79,14 @@ func TestContention(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld()
-				for i := range 3 * Threshold {
+				for i := range 3 * threshold {
 					w.write(test.ours(i))
 					time.Sleep(test.pause)
 					w.others(test.theirs(i))
 					time.Sleep(test.pause)
 				}
 				if got := w.begins == 1 && w.delay == 4*time.Second; got != test.want || w.begins > 1 {
-					t.Errorf("contention began %d times, the last delay was %v, for %v", w.begins, w.delay, w.finding.Fields)
+					t.Errorf("contention began %d times, the last delay was %v, for %v", w.begins, w.delay, w.finding.fields)
 				}
 			})
 		})
@@ -97,12 +98,12 @@ func TestPersistentPerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		for range 5 {
-			for range Threshold - 1 {
+			for range threshold - 1 {
 				w.write(m{"spec": m{"x": "a"}})
 				w.others(m{"spec": m{"x": "b"}})
 				time.Sleep(time.Second)
 			}
-			time.Sleep(Window)
+			time.Sleep(window)
 		}
 		if w.begins > 0 || w.delay > 0 {
 			t.Errorf("contention began %d times", w.begins)
@@ -113,23 +114,23 @@ func TestPersistentPerson(t *testing.T) {
 func TestContentionSlowsDownAndEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		for range Threshold + 1 {
+		for range threshold + 1 {
 			w.write(m{"spec": m{"x": "a"}})
 			w.others(m{"spec": m{"x": "b"}})
 		}
 		for i, want := range []time.Duration{2 * time.Second, 4 * time.Second, 4 * time.Second} {
 			w.write(m{"spec": m{"x": "a"}})
-			if w.delay != want || w.detector.Delay("one") != want || w.detector.Delay("another") != 0 {
-				t.Errorf("%d. got %v and %v, want %v", i, w.delay, w.detector.Delay("one"), want)
+			if w.delay != want || w.detector.delay(one) != want || w.detector.delay(identity{uid: "u-2"}) != 0 {
+				t.Errorf("%d. got %v and %v, want %v", i, w.delay, w.detector.delay(one), want)
 			}
 			w.others(m{"spec": m{"x": "b"}})
 			time.Sleep(w.delay)
 		}
-		if w.begins != 1 || w.detector.Delay("one") != 0 {
-			t.Errorf("contention began %d times, with a delay of %v", w.begins, w.detector.Delay("one"))
+		if w.begins != 1 || w.detector.delay(one) != 0 {
+			t.Errorf("contention began %d times, with a delay of %v", w.begins, w.detector.delay(one))
 		}
 		w.write(m{"spec": m{"x": "a"}})
-		time.Sleep(Window + 2*w.delay + time.Second)
+		time.Sleep(window + 2*w.delay + time.Second)
 		w.others(m{"spec": m{"x": "b"}})
 		if w.write(m{"spec": m{"x": "a"}}); w.delay != 0 {
 			t.Errorf("contention has ended, but there is a delay of %v", w.delay)
@@ -140,7 +141,7 @@ func TestContentionSlowsDownAndEnds(t *testing.T) {
 func TestNothingIsKeptAboutObjectsAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		for range 2 * Threshold {
+		for range 2 * threshold {
 			w.write(m{"spec": m{"x": "a"}})
 			w.others(m{"spec": m{"x": "b"}})
 		}
@@ -153,10 +154,10 @@ func TestNothingIsKeptAboutObjectsAtRest(t *testing.T) {
 }
 
 func TestDroppedFieldsAreNotOverwritten(t *testing.T) {
-	detector, merge := New[string](delays()), m{"spec": m{"unknown": "a"}}
-	for range 2 * Threshold {
-		finding := detector.Check("one", m{}, merge)
-		if delay := detector.RecordWrite("one", merge, func(object.Path, any) bool { return false }, finding); delay > 0 || finding.Begins {
+	detector, merge := newDetector(delays()), m{"spec": m{"unknown": "a"}}
+	for range 2 * threshold {
+		finding := detector.check(one, m{}, merge)
+		if delay := detector.recordWrite(one, merge, func(object.Path, any) bool { return false }, finding); delay > 0 || finding.begins {
 			t.Fatalf("got %v, %v", delay, finding)
 		}
 	}
@@ -164,8 +165,8 @@ func TestDroppedFieldsAreNotOverwritten(t *testing.T) {
 
 func TestDetectionCanBeDisabled(t *testing.T) {
 	w := newWorld()
-	w.detector = New[string](nil)
-	for range 3 * Threshold {
+	w.detector = newDetector(nil)
+	for range 3 * threshold {
 		w.write(m{"spec": m{"x": "a"}})
 		w.others(m{"spec": m{"x": "b"}})
 	}
