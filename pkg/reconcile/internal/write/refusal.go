@@ -21,12 +21,46 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// unstorableError is an error of the operator's own storages, before anything is sent.
-type unstorableError struct{ err error }
+// The API server refuses a write in one of these ways, which a repetition does not change:
+//
+//	it rejects the content      the handler of the rejected edit fails, and the others are written
+//	a permission is missing     the forbidden edits are withheld, because an administrator can grant it
+//	nothing can be stored       if the object is being deleted, less and less is written
 
-func (e *unstorableError) Error() string { return e.err.Error() }
+// isRejected reports whether the server rejects the content of a write, so that retrying is
+// useless.
+func isRejected(err error) bool {
+	if !isStatusOfServer(err) {
+		return false // of a proxy, for example
+	}
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		(apierrors.IsForbidden(err) && !lacksPermission(err)) || apierrors.IsRequestEntityTooLargeError(err) || isTooLarge(err)
+}
 
-func (e *unstorableError) Unwrap() error { return e.err }
+// lacksPermission reports whether the operator was forbidden to write without a reason in the
+// content, as for the lack of a permission: an administrator can grant it, and then the same
+// write succeeds. Policies name their causes, and webhooks that deny a write do not name the
+// object; everything else may be about permissions, such as those that admission plugins ask for.
+func lacksPermission(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Name != "" && len(details.Causes) == 0
+}
+
+// isForbidden reports whether the server has refused a write before it looked at the content.
+func isForbidden(err error) bool {
+	return isStatusOfServer(err) && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err))
+}
+
+// isTooLarge reports whether etcd rejects an object for its size. The API server returns a
+// separate error with the text of etcd.
+func isTooLarge(err error) bool {
+	passedOn := apierrors.IsInternalError(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown
+	return passedOn && (strings.Contains(err.Error(), "request is too large") || strings.Contains(err.Error(), "message larger than max"))
+}
 
 // isRefused reports whether a write has no effect for a reason that a repetition does not
 // change: its content is rejected, a permission is missing, or a storage cannot store.
@@ -35,80 +69,12 @@ func isRefused(err error) bool {
 	return isRejected(err) || isForbidden(err) || errors.As(err, &unstorable)
 }
 
-// isForbidden reports whether the server has refused a write before it looked at the content.
-func isForbidden(err error) bool {
-	return isStatusOfServer(err) && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err))
-}
+// unstorableError is an error of the operator's own storages, before anything is sent.
+type unstorableError struct{ err error }
 
-// What is dropped from the writes to an object that is being deleted is reported once.
-const (
-	editsRefused   = "\x00edits refused"
-	recordsRefused = "\x00records refused"
-)
+func (e *unstorableError) Error() string { return e.err.Error() }
 
-// refusalPatience is the time for which the writes to an object that is being deleted must be
-// refused before anything is dropped: a policy or a role may be corrected.
-const refusalPatience = time.Minute
-
-// reduce leaves out of an update what cannot be stored, if the object is being deleted: nothing
-// must hold a deletion that needs no storing. First go the edits of handlers and the conditions,
-// which are not visible for long; then the records, if the finalizer is removed. It reports
-// whether something else is left to try.
-func (s *Session) reduce(u *Update, refusal error) bool {
-	switch {
-	case u.isPartial() || !s.body.Deleting() || u.refusedAt.IsZero() || time.Since(u.refusedAt) < refusalPatience:
-		return false
-	case !u.withoutEdits && (len(s.state.edits) > 0 || s.hasConditions(u)):
-		u.withoutEdits = true
-		s.reportRefused(editsRefused, "What handlers have written or returned cannot be stored, and is dropped, because the object is being deleted.", refusal)
-		s.state.finishEdits()
-		return true
-	case !u.onlyFinalizer && u.removesFinalizer():
-		u.onlyFinalizer = true
-		s.reportRefused(recordsRefused, "The end of the deletion handlers cannot be stored; the object is released nevertheless.", refusal)
-		return true
-	}
-	return false
-}
-
-// countInMemory reports whether the attempts of deletion handlers count in memory, because no
-// record can be stored. It is false for other updates.
-func (s *Session) countInMemory(u *Update, refusal error) bool {
-	if !s.body.Deleting() || !isRefused(refusal) {
-		return false
-	}
-	if u.refusedAt.IsZero() {
-		u.refusedAt = time.Now()
-	}
-	if u.Cycle == nil || u.Cycle.Reason != cause.Delete {
-		return false
-	}
-	u.unstored = true
-	s.reportRefused(recordsRefused, "The progress of the deletion handlers cannot be stored. Their attempts are counted in memory, and begin anew if the operator is restarted.", refusal)
-	return !u.Cycle.Progress.Done()
-}
-
-// supersede drops an update that could not be written before the object was marked for deletion:
-// its cycle is over. The edits of its handlers are tried again with the next update.
-func (s *Session) supersede(refusal error) {
-	s.report.Log.Info("The records of what was handled before the deletion cannot be stored, and are dropped.", "problem", refusal.Error())
-	s.state.pending = nil
-}
-
-func (s *Session) reportRefused(once, message string, refusal error) {
-	if s.report.Object.First(once) {
-		s.report.Log.Error(refusal, message)
-	}
-}
-
-// Unstored returns the records of deletion handlers that could not be stored, by their ids. There
-// are nearly never any.
-func (s *State) Unstored() map[string]*storage.Record {
-	if s.pending == nil || !s.pending.unstored {
-		return nil
-	}
-	return s.pending.Cycle.Progress.Records()
-}
+func (e *unstorableError) Unwrap() error { return e.err }
 
 func storeFailed(err error) error {
 	if err == nil {
@@ -277,36 +243,6 @@ func (s *Session) failHandler(u *Update, edit call.Edit, err error) {
 	s.report.Event(s.body, report.Warning, "WriteRejected", fmt.Sprintf("Handler %s failed: its edit was rejected: %s", id, err))
 }
 
-// isRejected reports whether the server rejects the content of a write, so that retrying is
-// useless.
-func isRejected(err error) bool {
-	if !isStatusOfServer(err) {
-		return false // of a proxy, for example
-	}
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
-		(apierrors.IsForbidden(err) && !lacksPermission(err)) || apierrors.IsRequestEntityTooLargeError(err) || isTooLarge(err)
-}
-
-// lacksPermission reports whether the operator was forbidden to write without a reason in the
-// content, as for the lack of a permission: an administrator can grant it, and then the same
-// write succeeds. Policies name their causes, and webhooks that deny a write do not name the
-// object; everything else may be about permissions, such as those that admission plugins ask for.
-func lacksPermission(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details != nil && details.Name != "" && len(details.Causes) == 0
-}
-
-// isTooLarge reports whether etcd rejects an object for its size. The API server returns a
-// separate error with the text of etcd.
-func isTooLarge(err error) bool {
-	passedOn := apierrors.IsInternalError(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown
-	return passedOn && (strings.Contains(err.Error(), "request is too large") || strings.Contains(err.Error(), "message larger than max"))
-}
-
 // withheld is the part of an update that a commit leaves out, because the API server forbids it for
 // what seems to be the lack of a permission. Only the progress of the other handlers is written
 // then: their edits and records, as if the pass went on. The update stays in the State, and the
@@ -444,4 +380,74 @@ func (s *Session) putBack(u *Update) {
 	}
 	s.state.edits = append(s.state.edits, w.edits...)
 	w.sort(s.state.edits)
+}
+
+// What is dropped from the writes to an object that is being deleted is reported once.
+const (
+	editsRefused   = "\x00edits refused"
+	recordsRefused = "\x00records refused"
+)
+
+// refusalPatience is the time for which the writes to an object that is being deleted must be
+// refused before anything is dropped: a policy or a role may be corrected.
+const refusalPatience = time.Minute
+
+// reduce leaves out of an update what cannot be stored, if the object is being deleted: nothing
+// must hold a deletion that needs no storing. First go the edits of handlers and the conditions,
+// which are not visible for long; then the records, if the finalizer is removed. It reports
+// whether something else is left to try.
+func (s *Session) reduce(u *Update, refusal error) bool {
+	switch {
+	case u.isPartial() || !s.body.Deleting() || u.refusedAt.IsZero() || time.Since(u.refusedAt) < refusalPatience:
+		return false
+	case !u.withoutEdits && (len(s.state.edits) > 0 || s.hasConditions(u)):
+		u.withoutEdits = true
+		s.reportRefused(editsRefused, "What handlers have written or returned cannot be stored, and is dropped, because the object is being deleted.", refusal)
+		s.state.finishEdits()
+		return true
+	case !u.onlyFinalizer && u.removesFinalizer():
+		u.onlyFinalizer = true
+		s.reportRefused(recordsRefused, "The end of the deletion handlers cannot be stored; the object is released nevertheless.", refusal)
+		return true
+	}
+	return false
+}
+
+// countInMemory reports whether the attempts of deletion handlers count in memory, because no
+// record can be stored. It is false for other updates.
+func (s *Session) countInMemory(u *Update, refusal error) bool {
+	if !s.body.Deleting() || !isRefused(refusal) {
+		return false
+	}
+	if u.refusedAt.IsZero() {
+		u.refusedAt = time.Now()
+	}
+	if u.Cycle == nil || u.Cycle.Reason != cause.Delete {
+		return false
+	}
+	u.unstored = true
+	s.reportRefused(recordsRefused, "The progress of the deletion handlers cannot be stored. Their attempts are counted in memory, and begin anew if the operator is restarted.", refusal)
+	return !u.Cycle.Progress.Done()
+}
+
+// supersede drops an update that could not be written before the object was marked for deletion:
+// its cycle is over. The edits of its handlers are tried again with the next update.
+func (s *Session) supersede(refusal error) {
+	s.report.Log.Info("The records of what was handled before the deletion cannot be stored, and are dropped.", "problem", refusal.Error())
+	s.state.pending = nil
+}
+
+// Unstored returns the records of deletion handlers that could not be stored, by their ids. There
+// are nearly never any.
+func (s *State) Unstored() map[string]*storage.Record {
+	if s.pending == nil || !s.pending.unstored {
+		return nil
+	}
+	return s.pending.Cycle.Progress.Records()
+}
+
+func (s *Session) reportRefused(once, message string, refusal error) {
+	if s.report.Object.First(once) {
+		s.report.Log.Error(refusal, message)
+	}
 }
