@@ -107,7 +107,8 @@ func (p *Permits) watch() {
 	if p.watched {
 		return
 	}
-	p.watched, p.returned = true, time.Now()
+	p.watched = true
+	p.returned = time.Now()
 	time.AfterFunc(patience, p.addIfStuck)
 }
 
@@ -166,7 +167,8 @@ func (p *Permits) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.returned = time.Now()
-	switch added := p.free < 0; {
+	added := p.free < 0
+	switch {
 	case added && p.handToFinishing():
 	case added, len(p.lines) == 0:
 		p.free++

@@ -139,7 +139,8 @@ func (p *Progress) Load(id string) *State {
 	}
 	state := &State{}
 	p.states[id] = state
-	if record := p.load(id); record != nil {
+	record := p.load(id)
+	if record != nil {
 		state.Record = *record
 		state.stored = record
 		for _, child := range record.Subrefs {
@@ -202,7 +203,8 @@ func (p *Progress) HasMisfit() bool {
 // SetAhead notes that a handler without a stored record is ahead of the cycle: it is not called
 // in it. It does nothing if there is a record.
 func (p *Progress) SetAhead(id string, purpose cause.Reason) {
-	if state := p.Load(id); !state.isStored() {
+	state := p.Load(id)
+	if !state.isStored() {
 		state.Record = storage.Record{Started: now(), Purpose: purpose, Success: true}
 		state.ahead = true
 	}
@@ -230,7 +232,8 @@ func (p *Progress) IsRegistered(id string) bool {
 // them: they will not be called again.
 func (p *Progress) abandon(ids []string) {
 	for _, id := range ids {
-		if state := p.Load(id); !state.Finished() {
+		state := p.Load(id)
+		if !state.Finished() {
 			state.active = false
 		}
 	}

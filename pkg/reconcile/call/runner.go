@@ -119,7 +119,8 @@ func (r *Runner) Next() (*Call, error) {
 		if err := r.BeforeAttempt(r.ctx); err != nil {
 			return nil, err
 		}
-		if call := r.begin(r.ctx, due.Declaration, nil); call != nil {
+		call := r.begin(r.ctx, due.Declaration, nil)
+		if call != nil {
 			return call, nil
 		}
 	}
@@ -135,7 +136,8 @@ func (r *Runner) ReturnSlots() {
 }
 
 func (r *Runner) returnSlot(slot *Running) {
-	if i := slices.Index(r.slots, slot); i >= 0 {
+	i := slices.Index(r.slots, slot)
+	if i >= 0 {
 		r.slots = slices.Delete(r.slots, i, i+1)
 		r.Slots.Return(slot)
 	}
@@ -303,7 +305,8 @@ func (c *Call) End() error {
 		c.state.unstarted = c.isFirst
 		return ErrCanceled
 	}
-	if misfit := handler.AsMisfit(outcome.Err); misfit != nil {
+	misfit := handler.AsMisfit(outcome.Err)
+	if misfit != nil {
 		r.Progress.SetMisfit(d.ID, misfit)
 		return nil
 	}

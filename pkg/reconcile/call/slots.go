@@ -97,7 +97,8 @@ func (s *Slots) take(c Claim) *Running {
 	if !s.isFree(c) {
 		return nil
 	}
-	if t := s.find(c.Key, c.ID); t == nil {
+	t := s.find(c.Key, c.ID)
+	if t == nil {
 		s.use(c, 1)
 	} else {
 		if t.state != reserved {
@@ -180,7 +181,8 @@ func (s *Slots) Usage() Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	usage := Usage{Running: s.running.Len(), Waiting: s.waiting}
-	if oldest := s.running.Front(); oldest != nil {
+	oldest := s.running.Front()
+	if oldest != nil {
 		usage.Longest = time.Since(oldest.Value.(*Running).Began) //nolint:errcheck // there is nothing else in it
 	}
 	return usage
@@ -274,7 +276,8 @@ func (s *Slots) setState(t *ticket, state ticketState) {
 
 func (s *Slots) find(key object.Key, id string) *ticket {
 	tickets := s.tickets[key]
-	if i := slices.IndexFunc(tickets, func(t *ticket) bool { return t.claim.ID == id }); i >= 0 {
+	i := slices.IndexFunc(tickets, func(t *ticket) bool { return t.claim.ID == id })
+	if i >= 0 {
 		return tickets[i]
 	}
 	return nil

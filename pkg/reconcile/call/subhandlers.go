@@ -77,7 +77,8 @@ func (s *subhandlers) execute(ctx context.Context) error {
 			return err
 		}
 	}
-	if delay, known := s.runner.Progress.nextDelayOf(slices.Values(ids)); known || slices.ContainsFunc(ids, func(id string) bool { return s.runner.Progress.Load(id).waiting }) {
+	delay, known := s.runner.Progress.nextDelayOf(slices.Values(ids))
+	if known || slices.ContainsFunc(ids, func(id string) bool { return s.runner.Progress.Load(id).waiting }) {
 		return &handler.SubhandlersError{Delay: delay}
 	}
 	for _, d := range selected {

@@ -238,7 +238,8 @@ const mostNamed = 3
 
 // some returns the first of the names.
 func some(names []string) string {
-	if extra := len(names) - mostNamed; extra > 0 {
+	extra := len(names) - mostNamed
+	if extra > 0 {
 		return fmt.Sprintf("%s, and %d more", strings.Join(names[:mostNamed], ", "), extra)
 	}
 	return strings.Join(names, ", ")
@@ -316,7 +317,8 @@ func read(stored condition.List) failures {
 	all := failures{}
 	message, _ := stored.Get(condition.Stalled)["message"].(string)
 	for line := range strings.Lines(message) {
-		if found := failureLine.FindStringSubmatch(strings.TrimSuffix(line, "\n")); len(found) == 3 {
+		found := failureLine.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		if len(found) == 3 {
 			all[found[1]] = found[2]
 		}
 	}

@@ -39,7 +39,8 @@ func checkSchema(of selector.Resource, definition map[string]any) error {
 		return err
 	}
 	schema := schemaOf(definition, of.Version)
-	if missing := inShort(missingFields(schema)); len(missing) > 0 {
+	missing := inShort(missingFields(schema))
+	if len(missing) > 0 {
 		return fmt.Errorf("the schema of %s does not have the fields %s, so they would be lost: in the version %s of its CustomResourceDefinition, add %s; or remove kopf.Conditions",
 			of, strings.Join(missing, " and "), of.Version, toAdd(schema, missing))
 	}
@@ -124,13 +125,15 @@ func missingFields(schema map[string]any) []string {
 // hasField reports whether the API server keeps a field: the schema has it, or keeps what it
 // does not know.
 func hasField(schema map[string]any, path []string) bool {
-	if items := mapping(schema["items"]); items != nil {
+	items := mapping(schema["items"])
+	if items != nil {
 		schema = items
 	}
 	if len(path) == 0 {
 		return true
 	}
-	if inner := mapping(mapping(schema["properties"])[path[0]]); inner != nil {
+	inner := mapping(mapping(schema["properties"])[path[0]])
+	if inner != nil {
 		return hasField(inner, path[1:])
 	}
 	return schema["x-kubernetes-preserve-unknown-fields"] == true

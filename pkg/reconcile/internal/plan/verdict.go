@@ -13,7 +13,8 @@ import (
 func (p *Plan) Verdict(d *handler.Declaration, suspension requests.Suspension, now time.Time) verdict.Verdict {
 	s := verdict.Situation{Declaration: d, Cause: &p.Cause, Now: now, Suspended: suspension.Active, SuspendedUntil: suspension.Until}
 	state := p.Cycle.Progress.Load(d.ID)
-	if stored := state.Stored(); stored != nil && stored.Purpose == p.Reason {
+	stored := state.Stored()
+	if stored != nil && stored.Purpose == p.Reason {
 		s.Record = &verdict.Record{Attempts: stored.Retries, Message: stored.Message, Delayed: stored.Delayed, Success: stored.Success, Failure: stored.Failure}
 		if state.RemainingDelay(now) == 0 {
 			s.Record.Delayed = time.Time{} // a request has ended the wait

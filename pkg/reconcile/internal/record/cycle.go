@@ -185,5 +185,6 @@ func (p *Packed) Restore(c *Cycle) {
 	if p.base != nil {
 		c.Base = p.base.Body().Raw()
 	}
-	c.Old, c.New = p.keeper.clear(c.Base), p.keeper.Essence(p.body, p.extra)
+	c.Old = p.keeper.clear(c.Base)
+	c.New = p.keeper.Essence(p.body, p.extra)
 }

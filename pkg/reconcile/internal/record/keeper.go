@@ -53,7 +53,8 @@ func (k Keeper) Read(ctx context.Context, body *object.Body, ids []string, extra
 		return Stored{}, err
 	}
 	s.New = k.Essence(body, extra)
-	if records := s.Progress.Stored(); records.HasOpen(cause.Create) || records.HasOpen(cause.Update) {
+	records := s.Progress.Stored()
+	if records.HasOpen(cause.Create) || records.HasOpen(cause.Update) {
 		s.Open, err = k.kept(ctx, body, r, func() (*call.Progress, error) { return s.Progress, nil })
 	}
 	return s, err
@@ -146,7 +147,8 @@ func (k Keeper) EndedAt(ctx context.Context, c *Cycle, body *object.Body, r repo
 	states := map[string]object.Essence{}
 	for _, id := range c.Progress.IDs() {
 		state := kept.First
-		if i := position(kept, id); i >= 0 && i < len(kept.States) {
+		i := position(kept, id)
+		if i >= 0 && i < len(kept.States) {
 			state = kept.States[i]
 		}
 		if c.hasEnded(id) && !object.Equal(state, c.New) {

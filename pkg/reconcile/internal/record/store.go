@@ -67,12 +67,13 @@ func (k Keeper) Purge(ctx context.Context, c *Cycle, body *object.Body, into sto
 
 // purgeRecords adds the removal of all records except those to keep. Another operator can have
 // added records of sub-handlers since the object was read: without their parents' records,
-// nobody would find them.
+// they would never be found.
 func (k Keeper) purgeRecords(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, keep map[string]*storage.Record) error {
 	var failure error
 	stored := call.NewProgress(func(id string) *storage.Record {
 		record, err := k.Storages.Progress.Fetch(ctx, body, id)
-		if broken := (*storage.BrokenError)(nil); !errors.As(err, &broken) {
+		broken := (*storage.BrokenError)(nil)
+		if !errors.As(err, &broken) {
 			failure = errors.Join(failure, err)
 		}
 		return record
@@ -158,7 +159,8 @@ func (k Keeper) storeNext(ctx context.Context, e ending, body *object.Body, into
 // be stored.
 func (k Keeper) storeBase(ctx context.Context, body *object.Body, into storage.Patch, essence object.Essence, r report.Reporter) error {
 	if hasher, ok := k.Storages.DiffBase.(storage.Hasher); ok {
-		if reason := hasher.Hashes(body, into, essence); reason != storage.NotHashed {
+		reason := hasher.Hashes(body, into, essence)
+		if reason != storage.NotHashed {
 			r.WhenWritten(func() {
 				if r.Object.First("hashed") {
 					r.Log.Info("Only hashes of the handled state are stored: changes are detected, but old values are unknown, except for short ones, and Kopf cannot take over this object again.", "reason", reason)
@@ -246,7 +248,8 @@ func (k Keeper) replaceLeftovers(ctx context.Context, c *Cycle, kept *storage.Cy
 	}
 	e := ending{next: &storage.Cycle{Token: kept.Token}, records: map[string]*storage.Record{}}
 	for id, index := range kept.At {
-		if parent := c.ParentOf(id); parent != "" {
+		parent := c.ParentOf(id)
+		if parent != "" {
 			c.carryOver(&e, id, parent, index)
 		}
 	}

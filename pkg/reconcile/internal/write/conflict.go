@@ -127,7 +127,8 @@ func (s *Session) isOvertaken(ctx context.Context, u *Update, id string) (bool, 
 	if err != nil || !hasAdvanced(theirs, u.Cycle.Progress.Load(id)) {
 		return false, err
 	}
-	if ours := u.Cycle.Progress.Load(id).Record; theirs != nil && !theirs.Stopped.Equal(ours.Stopped.Truncate(time.Microsecond)) && s.report.Shared.First(overlapping) {
+	ours := u.Cycle.Progress.Load(id).Record
+	if theirs != nil && !theirs.Stopped.Equal(ours.Stopped.Truncate(time.Microsecond)) && s.report.Shared.First(overlapping) {
 		s.report.Log.Info("Another instance of this operator handles the same objects at the same time: it has stored the outcome of an attempt that this one has made, too. "+
 			"Stop one of them, or let them take turns by leader election or peering. This is logged once.", "handler", id)
 	}
@@ -142,7 +143,8 @@ const overlapping = "\x00overlapping"
 // not replace the outcome of an attempt.
 func hasAdvanced(theirs *storage.Record, state *call.State) bool {
 	before := state.Stored()
-	if leftover := state.Found(); before == nil && leftover != nil && (theirs == nil || theirs.Equal(leftover)) {
+	leftover := state.Found()
+	if before == nil && leftover != nil && (theirs == nil || theirs.Equal(leftover)) {
 		return false // it was of an earlier cycle, and may be removed late
 	}
 	switch {

@@ -241,7 +241,8 @@ func (s *Session) reportContention(c finding, delay time.Duration) {
 
 // author names the writer that undoes our writes, as far as the API server knows.
 func (c finding) author() string {
-	switch by := c.by; {
+	by := c.by
+	switch {
 	case by == nil:
 		return "a client that the object does not name"
 	case by.Time == nil:

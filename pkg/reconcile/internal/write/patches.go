@@ -83,7 +83,8 @@ func (s *Session) recordsPatch(ctx context.Context, u *Update, edits map[string]
 		}
 	}
 	records := s.writer.Records
-	switch leftovers := u.Decision.Leftovers; {
+	leftovers := u.Decision.Leftovers
+	switch {
 	case u.deletesObject(s.body, s.writer.finalizer()) || u.finished:
 		return into, nil
 	case leftovers != nil:

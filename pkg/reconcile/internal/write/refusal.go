@@ -90,7 +90,8 @@ func storeFailed(err error) error {
 // the server would accept all edits, the rejection must repeat in a later pass before the largest
 // edit is blamed: etcd's limit for sizes is not a part of validations.
 func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection error) error {
-	if refused, err := s.isolateConditions(ctx, u); refused || err != nil {
+	refused, err := s.isolateConditions(ctx, u)
+	if refused || err != nil {
 		return err
 	}
 	suspects := s.state.edits
@@ -130,7 +131,8 @@ func (s *Session) tryEdit(ctx context.Context, u *Update, next call.Edit) error 
 	accepted := s.state.edits
 	tried := append(slices.Clip(s.state.edits), next)
 	s.state.edits = tried
-	if left, err := leftOf(next, s.body.Raw()); err == nil && len(left) == 0 {
+	left, err := leftOf(next, s.body.Raw())
+	if err == nil && len(left) == 0 {
 		return nil // it is written already
 	}
 	rejection := s.dryRun(ctx, u)
@@ -301,7 +303,8 @@ func (s *Session) isolateForbidden(ctx context.Context, u *Update, refusal error
 	s.state.edits = nil
 	u.withheld.all = suspects
 	u.withhold(refusal, suspects...)
-	if is, err := s.isIndivisible(ctx, u, withConditions); is || err != nil {
+	is, err := s.isIndivisible(ctx, u, withConditions)
+	if is || err != nil {
 		return err
 	}
 	if err := s.dryRun(ctx, u); err != nil {

@@ -110,7 +110,8 @@ func (s *State) HasEdits() bool { return len(s.edits) > 0 }
 // NotOlderThan sets the minimum version for the next pass, because another operator has
 // written it.
 func (s *State) NotOlderThan(version string) {
-	s.minVersion, s.minVersionAt = version, time.Now()
+	s.minVersion = version
+	s.minVersionAt = time.Now()
 }
 
 // BeginAnew forgets the known versions, and the end of the object: in another history of the cluster,
@@ -150,7 +151,8 @@ func (s *State) isStale(version string) bool {
 // confirm records a version from a response of the API server: nothing is uncertain.
 func (s *State) confirm(body *object.Body) {
 	s.uncertain = false
-	if version := body.ResourceVersion(); version != s.minVersion {
+	version := body.ResourceVersion()
+	if version != s.minVersion {
 		s.NotOlderThan(version)
 	}
 }
