@@ -40,7 +40,7 @@ var stormGuards = map[string]guard{
 		file: "call/progress.go", code: "return max(0, s.Delayed.Sub(now))", instead: "return 0 * s.Delayed.Sub(now)",
 	},
 	"a limit: attempts are counted": {
-		file: "call/attempt.go", code: "case l.retries != nil && retries >= *l.retries:", instead: "case l.retries != nil && retries > *l.retries+1:",
+		file: "call/attempt.go", code: "case d.Retries != nil && retries >= *d.Retries:", instead: "case d.Retries != nil && retries > *d.Retries+1:",
 	},
 	"another object of the name: the memory is not its own": {
 		file: "target.go", code: "\tt.resetFor(cached.GetUID())\n", instead: "",
@@ -61,7 +61,7 @@ var stormGuards = map[string]guard{
 		file: "execute.go", code: "\tp.object.writes.Add(runner.Edits...)\n\trunner.Edits = nil\n", instead: "",
 	},
 	"a limit: time is counted": {
-		file: "call/attempt.go", code: "case l.timeout > 0 && runtime >= l.timeout:", instead: "case l.timeout < 0:",
+		file: "call/attempt.go", code: "case d.Timeout > 0 && runtime >= d.Timeout:", instead: "case d.Timeout < 0:",
 	},
 	"a limit: all calls have one deadline": {
 		file: "call/attempt.go", code: "context.WithTimeoutCause(ctx, d.Timeout-runtime,", instead: "context.WithTimeoutCause(ctx, d.Timeout,",

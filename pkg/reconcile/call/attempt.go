@@ -14,7 +14,8 @@ type Attempt struct {
 	// Args becomes a part of the handler's arguments.
 	Args handler.Attempt
 
-	limits   limits
+	handler  *handler.Declaration
+	backoff  backoff.Backoff
 	limitErr error // the exceeded limit; nil if the attempt is allowed
 	cancel   context.CancelFunc
 }
@@ -23,13 +24,12 @@ type Attempt struct {
 // returned context is for the handler: it ends with the handler's timeout. The caller calls the
 // handler if the attempt is Allowed, and calls end in any case.
 func begin(ctx context.Context, d *handler.Declaration, standard backoff.Backoff, args handler.Attempt) (context.Context, Attempt) {
-	a := Attempt{Args: args}
-	a.limits = limits{handler.ReportedID(d), d.Errors, d.Timeout, d.Retries, d.Backoff.Or(standard)}
+	a := Attempt{Args: args, handler: d, backoff: d.Backoff.Or(standard)}
 	runtime := elapsed(args.Started, args.Now)
-	a.limitErr = a.limits.exceeded(args.Retry, runtime, nil)
+	a.limitErr = a.exceeded(args.Retry, runtime, nil)
 	a.cancel = func() {}
 	if a.limitErr == nil && d.Timeout > 0 {
-		ctx, a.cancel = context.WithTimeoutCause(ctx, d.Timeout-runtime, &handler.TimeoutError{ID: a.limits.id, Timeout: d.Timeout})
+		ctx, a.cancel = context.WithTimeoutCause(ctx, d.Timeout-runtime, &handler.TimeoutError{ID: handler.ReportedID(d), Timeout: d.Timeout})
 	}
 	return ctx, a
 }
@@ -44,7 +44,7 @@ func (a *Attempt) end(ctx context.Context, result any, err error) Outcome {
 	if a.limitErr != nil {
 		return Outcome{Final: true, Err: a.limitErr}
 	}
-	return a.limits.evaluate(ctx, a.Args, result, err)
+	return a.evaluate(ctx, result, err)
 }
 
 // Attempts counts the attempts of a handler that has no record on the object, such as a daemon, a
@@ -115,23 +115,15 @@ type Outcome struct {
 // Succeeded reports whether the handler is done, and succeeded.
 func (o Outcome) Succeeded() bool { return o.Final && o.Err == nil }
 
-// limits restrict the attempts of a handler, and say what follows a failed one.
-type limits struct {
-	id      string
-	mode    handler.ErrorsMode
-	timeout time.Duration
-	retries *int
-	backoff backoff.Backoff
-}
-
 // exceeded returns an error if a limit rules out another attempt, after this many
 // earlier attempts and this much time since the first of them.
-func (l limits) exceeded(retries int, runtime time.Duration, last error) error {
+func (a *Attempt) exceeded(retries int, runtime time.Duration, last error) error {
+	d := a.handler
 	switch {
-	case l.timeout > 0 && runtime >= l.timeout:
-		return &handler.TimeoutError{ID: l.id, Timeout: l.timeout, Err: last}
-	case l.retries != nil && retries >= *l.retries:
-		return &handler.RetriesError{ID: l.id, Retries: *l.retries, Err: last}
+	case d.Timeout > 0 && runtime >= d.Timeout:
+		return &handler.TimeoutError{ID: handler.ReportedID(d), Timeout: d.Timeout, Err: last}
+	case d.Retries != nil && retries >= *d.Retries:
+		return &handler.RetriesError{ID: handler.ReportedID(d), Retries: *d.Retries, Err: last}
 	}
 	return nil
 }
@@ -141,22 +133,21 @@ func (l limits) exceeded(retries int, runtime time.Duration, last error) error {
 func elapsed(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }
 
 // evaluate returns the outcome of a call that was made with the context.
-func (l limits) evaluate(ctx context.Context, a handler.Attempt, result any, err error) Outcome {
-	took := now().Sub(a.Now)
-	outcome := l.classify(a.Retry, err)
+func (a *Attempt) evaluate(ctx context.Context, result any, err error) Outcome {
+	took := now().Sub(a.Args.Now)
+	outcome := a.classify(err)
 	outcome.Called = true
 	if outcome.Succeeded() {
 		outcome.Result = result
 	} else {
-		outcome = l.failEarly(ctx, a, outcome)
+		outcome = a.failEarly(ctx, outcome)
 	}
 	outcome.Took = took
 	return outcome
 }
 
-// classify decides by the error of a call, which follows this many earlier ones, what
-// happens next.
-func (l limits) classify(retry int, err error) Outcome {
+// classify decides by the error of a call what happens next.
+func (a *Attempt) classify(err error) Outcome {
 	var temporary *handler.TemporaryError
 	var children *handler.SubhandlersError
 	switch {
@@ -168,18 +159,18 @@ func (l limits) classify(retry int, err error) Outcome {
 		return Outcome{Err: err, Final: true}
 	case errors.As(err, &temporary):
 		return Outcome{Err: err, Delay: max(0, temporary.Delay)}
-	case l.mode == handler.ErrorsIgnored:
+	case a.handler.Errors == handler.ErrorsIgnored:
 		return Outcome{Final: true, Ignored: err}
-	case l.mode == handler.ErrorsPermanent:
+	case a.handler.Errors == handler.ErrorsPermanent:
 		return Outcome{Final: true, Err: err}
 	default:
-		return Outcome{Err: err, Delay: l.backoff.Delay(retry)}
+		return Outcome{Err: err, Delay: a.backoff.Delay(a.Args.Retry)}
 	}
 }
 
 // failEarly fails a handler at once if its next attempt would exceed a limit: waiting
 // for that attempt would gain nothing.
-func (l limits) failEarly(ctx context.Context, a handler.Attempt, o Outcome) Outcome {
+func (a *Attempt) failEarly(ctx context.Context, o Outcome) Outcome {
 	if o.Final {
 		return o
 	}
@@ -187,7 +178,7 @@ func (l limits) failEarly(ctx context.Context, a handler.Attempt, o Outcome) Out
 	if errors.As(context.Cause(ctx), &timeout) {
 		return Outcome{Called: true, Final: true, Err: &handler.TimeoutError{ID: timeout.ID, Timeout: timeout.Timeout, Err: o.Err}}
 	}
-	if err := l.exceeded(a.Retry+1, elapsed(a.Started, now())+o.Delay, o.Err); err != nil {
+	if err := a.exceeded(a.Args.Retry+1, elapsed(a.Args.Started, now())+o.Delay, o.Err); err != nil {
 		return Outcome{Called: true, Final: true, Err: err}
 	}
 	return o

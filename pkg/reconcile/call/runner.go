@@ -320,7 +320,7 @@ func (c *Call) End() error {
 	if outcome.HasEdit {
 		r.Edits = append(r.Edits, Edit{
 			ID: d.ID, Result: outcome.Result, Patch: c.patch,
-			Revise: func(err error) Outcome { return c.attempt.limits.evaluate(c.ctx, c.attempt.Args, nil, err) },
+			Revise: func(err error) Outcome { return c.attempt.evaluate(c.ctx, nil, err) },
 		})
 	}
 	r.AfterAttempt(c.ctx, d, outcome)
