@@ -58,8 +58,8 @@ type look struct {
 	held     bool // by the finalizer
 }
 
-// make makes the plan, and describes it in one line.
-func (l look) make(t *testing.T) string {
+// plan makes the plan, and returns what a decision about it depends on.
+func (l look) plan(t *testing.T) (*Plan, Circumstances) {
 	t.Helper()
 	declared := registry.Registry{}
 	l.handlers(&declared)
@@ -94,7 +94,13 @@ func (l look) make(t *testing.T) string {
 	for _, id := range f.Handlers.IDs {
 		f.Stored.Progress.Load(id)
 	}
-	p := Make(f)
+	return Make(f), Circumstances{Handlers: f.Handlers, Revisions: f.Revisions}
+}
+
+// make makes the plan, and describes it in one line.
+func (l look) make(t *testing.T) string {
+	t.Helper()
+	p, _ := l.plan(t)
 	words := []string{string(p.Reason)}
 	if ids := IDsOf(p.Handlers); len(ids) > 0 {
 		words = append(words, "calls "+strings.Join(ids, " "))
