@@ -1,14 +1,22 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/condition"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -171,5 +179,98 @@ func TestFewChildrenAreNamed(t *testing.T) {
 				t.Errorf("got %q, want %q", got, prefix+want)
 			}
 		}
+	}
+}
+
+// The outcome is that of the cycle, of the calls that belong to none, and of the children.
+func TestConditionsFollowFromTheOutcomeOfTheHandlers(t *testing.T) {
+	stored := map[string]*storage.Record{"restored": {Retries: 1}}
+	restoring := &handler.Declaration{ID: "restored", Kind: handler.OnDisturbance}
+	calls := func(end func(s *call.State)) *record.Calls {
+		c := &record.Calls{Handlers: registry.Handlers{restoring}, Progress: call.NewProgress(func(string) *storage.Record { return nil })}
+		end(c.Progress.Include("restored", cause.Reason(handler.OnDisturbance), true))
+		c.Records = func() map[string]*storage.Record { return stored }
+		return c
+	}
+	misfit := &handler.MisfitError{Type: "*v1.Pod", Err: errors.New("no number")}
+	before := func(id string) m {
+		return after(outcome{IsOver: never, Called: true, Failed: map[string]string{id: "broken"}})
+	}
+	tests := map[string]struct {
+		body    m // the object as it is stored
+		prepare func(p *Plan, fn *call.State, c *Circumstances)
+		want    any
+	}{
+		"a handler has succeeded":    {nil, func(_ *Plan, fn *call.State, _ *Circumstances) { fn.Success = true }, "Reconciled"},
+		"a handler has failed":       {nil, func(_ *Plan, fn *call.State, _ *Circumstances) { fn.Failure = true }, "HandlersFailed"},
+		"a handler is retried":       {nil, func(*Plan, *call.State, *Circumstances) {}, "HandlersRunning"},
+		"a handler cannot be called": {nil, func(p *Plan, _ *call.State, _ *Circumstances) { p.Cycle.Progress.SetMisfit("fn", misfit) }, "ObjectMisfit"},
+		"a handler is skipped": {nil, func(p *Plan, fn *call.State, _ *Circumstances) {
+			fn.Success = true
+			p.Misfits = []Misfit{{p.Handlers[0], misfit, false}}
+		}, "Reconciled"},
+		"a child is not ready":              {nil, func(_ *Plan, fn *call.State, c *Circumstances) { fn.Success = true; c.Children.Unready = []string{"a"} }, "ChildrenNotReady"},
+		"a child has failed":                {nil, func(_ *Plan, fn *call.State, c *Circumstances) { fn.Success = true; c.Children.Broken = []string{"a"} }, "ChildrenFailed"},
+		"nothing has happened":              {nil, func(p *Plan, _ *call.State, _ *Circumstances) { p.Reason = cause.NoOp }, "NoHandlerApplies"},
+		"nothing has happened, and daemons": {nil, func(p *Plan, _ *call.State, _ *Circumstances) { p.Reason = cause.NoOp; p.Background = p.Handlers }, "Reconciled"},
+		"only the change is recorded":       {nil, func(p *Plan, fn *call.State, _ *Circumstances) { fn.Success = true; p.Handlers = nil }, "NoHandlerApplies"},
+		"another generation is there":       {m{"metadata": m{"generation": int64(2)}}, func(_ *Plan, fn *call.State, _ *Circumstances) { fn.Success = true }, nil},
+		"a deletion goes on":                {nil, func(p *Plan, _ *call.State, _ *Circumstances) { p.Deleting = true }, nil},
+		"a deletion is held by a failure": {nil, func(p *Plan, fn *call.State, _ *Circumstances) {
+			p.Deleting = true
+			p.Cycle.HoldOnFailure = []string{"fn"}
+			fn.Failure = true
+		}, "DeletionHeld"},
+		"a deletion is held by a misfit": {nil, func(p *Plan, _ *call.State, _ *Circumstances) {
+			p.Deleting = true
+			p.Cycle.Progress.SetMisfit("fn", misfit)
+		}, "ObjectMisfit"},
+		"children are restored": {nil, func(p *Plan, _ *call.State, c *Circumstances) {
+			p.Reason = cause.NoOp
+			c.Calls = calls(func(s *call.State) { s.Success = true })
+		}, "Reconciled"},
+		"children cannot be restored": {nil, func(p *Plan, _ *call.State, c *Circumstances) {
+			p.Reason = cause.NoOp
+			c.Calls = calls(func(s *call.State) { s.Failure = true })
+		}, "HandlersFailed"},
+		"children are not restored yet": {nil, func(p *Plan, _ *call.State, c *Circumstances) {
+			p.Reason = cause.NoOp
+			c.Calls = calls(func(*call.State) {})
+		}, "ChildrenNotRestored"},
+		"both fail": {nil, func(_ *Plan, fn *call.State, c *Circumstances) {
+			fn.Failure = true
+			c.Calls = calls(func(s *call.State) { s.Failure = true })
+		}, "HandlersFailed"},
+		"a former failure is retried":      {before("fn"), func(_ *Plan, fn *call.State, _ *Circumstances) { fn.Success = true }, "Reconciled"},
+		"a former failure is not retried":  {before("fn"), func(p *Plan, _ *call.State, _ *Circumstances) { p.Reason = cause.NoOp }, "HandlersFailed"},
+		"a former failure of another":      {before("other"), func(_ *Plan, fn *call.State, _ *Circumstances) { fn.Success = true }, "HandlersFailed"},
+		"a former failure is not declared": {before("gone"), func(_ *Plan, fn *call.State, _ *Circumstances) { fn.Success = true }, "Reconciled"},
+		"children are restored at last": {before("restored"), func(p *Plan, _ *call.State, c *Circumstances) {
+			p.Reason = cause.NoOp
+			c.Calls = calls(func(s *call.State) { s.Success = true })
+		}, "Reconciled"},
+		"the status has no conditions":    {nil, func(_ *Plan, _ *call.State, c *Circumstances) { c.Handlers.HasConditions = false }, nil},
+		"another operator is responsible": {nil, func(p *Plan, _ *call.State, _ *Circumstances) { p.InScope = false }, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			first := m{"metadata": m{"generation": int64(1)}}
+			p := &Plan{InScope: true, Handlers: registry.Handlers{{ID: "fn"}}, Cycle: &record.Cycle{Progress: call.NewProgress(func(string) *storage.Record { return nil })}}
+			p.Reason = cause.Update
+			p.CallContext.Body = object.NewBody(first)
+			c := Circumstances{Handlers: &Handlers{HasConditions: true, IDs: []string{"fn", "other", "restored"}, Triggered: registry.Handlers{restoring}}}
+			test.prepare(p, p.Cycle.Progress.Include("fn", cause.Update, false), &c)
+			body := test.body
+			if body == nil {
+				body = first
+			}
+			var said any
+			if decided := p.conditions(c); decided != nil {
+				said = condition.Of(patch.ApplyMerge(body, decided.Amend(body, body, false))).Get(condition.Ready)["reason"]
+			}
+			if said != test.want {
+				t.Errorf("got %v, want %v", said, test.want)
+			}
+		})
 	}
 }

@@ -87,7 +87,7 @@ func (p *Plan) DecideAtRest(c Circumstances) Decision {
 	if p.InScope && p.Reason == cause.NoOp && p.Cycle.Progress.Stored().HasLeftovers() {
 		d.Leftovers = p.Cycle
 	}
-	if p.InScope && len(c.Handlers.Revised) > 0 {
+	if p.InScope {
 		// Handlers with a baseline adopt the object as it is.
 		d.Annotations = joined(c.Revisions.Adopted(c.Handlers.Revised, p.Subject(c.Key)), d.Annotations)
 	}

@@ -82,6 +82,10 @@ func TestLeftoversOfObjectsInScopeAreRemoved(t *testing.T) {
 			t.Errorf("%s: the finalizer is removed: %t, leftovers: %t", name, d.RemoveFinalizer, d.Leftovers != nil)
 		}
 	}
+	none := Plan{InScope: true, Cause: handler.Cause{Reason: cause.NoOp}, Cycle: &record.Cycle{Progress: call.NewProgress(func(string) *storage.Record { return nil })}}
+	if none.DecideAtRest(Circumstances{Handlers: &Handlers{}}).Leftovers != nil {
+		t.Error("there are no leftovers")
+	}
 }
 
 const marks = "kopf.dev/handled-revisions"
