@@ -55,7 +55,7 @@ func withChildren(t *testing.T, e restingEngine, key object.Key) (owners func() 
 	parent := converge.Parent{Key: key, UID: e.engine.objects.of(key).writes.UID()}
 	call := converge.Call{Owner: converge.Owner{Operator: "test", Parent: parent, Handler: "apply"}, Options: &convergence.Options{}, Log: logr.Discard()}
 	_ = e.engine.converger.Converge(t.Context(), call, nil) // it has no children
-	return func() int { return reflect.ValueOf(e.engine.converger).Elem().FieldByName("states").Len() }
+	return func() int { return reflect.ValueOf(e.engine.converger).Elem().FieldByName("store").Elem().FieldByName("states").Len() }
 }
 
 // The watch shows the release of an object later, or never if it is stuck.

@@ -3,6 +3,7 @@ package converge
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,14 +27,16 @@ func keyOf(u *unstructured.Unstructured) Key {
 	return Key{GroupKind: u.GroupVersionKind().GroupKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.GroupKind.String(), b.GroupKind.String()), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
 // child is an object that a handler wants.
 type child struct {
 	Key
 	resource selector.Resource
 	wave     int
 	keep     bool
-	// label is that of the child if it has one of a former name of the operator.
-	label string
 	// content is the object as the handler wants it, without what the operator adds.
 	content map[string]any
 	// problem is why the resource of the child is unknown.
@@ -175,6 +178,72 @@ func withoutNulls(value any) {
 	}
 }
 
+// The API server stores some fields as others, which then have the value, and are what other clients change. So the
+// operator could neither see what others change, nor change the value itself. These fields are applied, and compared,
+// as they are stored. A test looks for such fields in all built-in kinds.
+
+// podSpecs are where the built-in kinds have the spec of a pod.
+var podSpecs = map[schema.GroupKind][]string{
+	{Kind: "Pod"}:                        {"spec"},
+	{Kind: "PodTemplate"}:                {"template", "spec"},
+	{Kind: "ReplicationController"}:      {"spec", "template", "spec"},
+	{Group: "apps", Kind: "DaemonSet"}:   {"spec", "template", "spec"},
+	{Group: "apps", Kind: "Deployment"}:  {"spec", "template", "spec"},
+	{Group: "apps", Kind: "ReplicaSet"}:  {"spec", "template", "spec"},
+	{Group: "apps", Kind: "StatefulSet"}: {"spec", "template", "spec"},
+	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template", "spec"},
+	{Group: "batch", Kind: "Job"}:        {"spec", "template", "spec"},
+}
+
+// replaceAliases replaces the fields of an object that the API server stores as others. What it would refuse
+// stays as it is.
+func replaceAliases(content map[string]any) {
+	u := &unstructured.Unstructured{Object: content}
+	kind := u.GroupVersionKind().GroupKind()
+	if kind == (schema.GroupKind{Kind: "Secret"}) {
+		encodeText(content)
+	}
+	if at, has := podSpecs[kind]; has {
+		found, _, _ := unstructured.NestedFieldNoCopy(content, at...)
+		if spec, ok := found.(map[string]any); ok {
+			renameAccount(spec)
+		}
+	}
+}
+
+// encodeText replaces the stringData of a Secret by data. The API server never returns stringData.
+func encodeText(secret map[string]any) {
+	texts, found, err := unstructured.NestedStringMap(secret, "stringData")
+	data, _, dataErr := unstructured.NestedMap(secret, "data")
+	if !found || err != nil || dataErr != nil {
+		return
+	}
+	delete(secret, "stringData")
+	if len(texts) == 0 {
+		return
+	}
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key, text := range texts {
+		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	secret["data"] = data
+}
+
+// renameAccount replaces the serviceAccount of the spec of a pod by serviceAccountName, of which the API server
+// makes it a copy.
+func renameAccount(spec map[string]any) {
+	former, found := spec["serviceAccount"].(string)
+	if !found {
+		return
+	}
+	delete(spec, "serviceAccount")
+	if name, _ := spec["serviceAccountName"].(string); name == "" {
+		spec["serviceAccountName"] = former
+	}
+}
+
 // place returns where the child is, from the view of its parent.
 func (ch *child) place(parent Parent) convergence.Place {
 	place := convergence.Place{GroupKind: ch.GroupKind, Namespace: ch.Namespace}
@@ -185,55 +254,6 @@ func (ch *child) place(parent Parent) convergence.Place {
 		place.Namespace = ""
 	}
 	return place
-}
-
-// applied is a child as it is applied.
-type applied struct {
-	*child
-	content map[string]any
-	hash    string // of the content with the accepted fields
-	// accepted are the fields that are left out because they are left to others.
-	accepted accepted
-	// version is the version of the child about which a handler has decided. Another version
-	// needs another decision. It is empty without one.
-	version string
-}
-
-// mark adds the label, the owner reference, and the annotation, and leaves out the accepted
-// fields. A child that must be kept, or that the garbage collector does not reach, has no owner
-// reference.
-func (ch *child) mark(o Owner, keep bool, fields accepted) applied {
-	u := (&unstructured.Unstructured{Object: ch.content}).DeepCopy()
-	labels := u.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	owner := cmp.Or(ch.label, o.Hash())
-	labels[convergence.OwnerLabel] = owner
-	u.SetLabels(labels)
-	if o.Parent.reaches(ch.Namespace) && !keep && !ch.keep {
-		ours := o.Parent.reference()
-		references := withoutUID(u, string(o.Parent.UID))
-		_ = unstructured.SetNestedSlice(u.Object, append(references, ours), "metadata", "ownerReferences")
-	}
-	a := applied{child: ch, content: u.Object, hash: hashOf(u.Object)}
-	a.accepted = fields.leaveOut(u.Object)
-	annotations := u.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[convergence.MarksAnnotation] = annotation{marks{Wanted: a.hash, Handler: o.Handler, Parent: o.Parent.String()}, bindingOf(owner, ch.Key), a.accepted}.text()
-	u.SetAnnotations(annotations)
-	return a
-}
-
-// withoutUID returns the owner references that the handler has set, except one.
-func withoutUID(u *unstructured.Unstructured, uid string) []any {
-	references, _, _ := unstructured.NestedSlice(u.Object, "metadata", "ownerReferences")
-	return slices.DeleteFunc(references, func(reference any) bool {
-		fields, _ := reference.(map[string]any)
-		return fields["uid"] == uid
-	})
 }
 
 // kindOrder are the kinds that others need, in the order in which they are applied within a

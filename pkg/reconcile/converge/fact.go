@@ -88,9 +88,8 @@ func readFact(u *unstructured.Unstructured, manager string, formers ...string) *
 	f := &fact{
 		Key: keyOf(u),
 		uid: u.GetUID(), version: u.GetResourceVersion(),
-		owner:      u.GetLabels()[convergence.OwnerLabel],
-		controller: controllerOf(u.GetOwnerReferences()),
-		deleting:   u.GetDeletionTimestamp() != nil, keep: isKept(annotations),
+		owner:    u.GetLabels()[convergence.OwnerLabel],
+		deleting: u.GetDeletionTimestamp() != nil, keep: isKept(annotations),
 	}
 	a := readAnnotation(annotations[convergence.MarksAnnotation])
 	f.marks = a.marks
@@ -106,7 +105,9 @@ func readFact(u *unstructured.Unstructured, manager string, formers ...string) *
 	}
 	f.readiness, d.message = readinessOf(u)
 	f.details.Store(d.orNil())
-	f.controller = types.UID(unique.Make(string(f.controller)).Value())
+	if by := metav1.GetControllerOfNoCopy(u); by != nil {
+		f.controller = types.UID(unique.Make(string(by.UID)).Value())
+	}
 	for _, text := range []*string{&f.Group, &f.Kind, &f.Namespace, &f.owner, &f.marks.Handler, &f.marks.Parent} {
 		*text = unique.Make(*text).Value() // many children share them
 	}
@@ -268,4 +269,34 @@ func (f *fact) judged() *fact {
 		f.details.Store((&details{message: d.message, accepted: d.accepted}).orNil())
 	}
 	return f
+}
+
+// Seen is what can be seen of a child without an operator.
+type Seen struct {
+	Key
+	// Owner is the hash of its owner, which anybody can copy. Applied is set if the operator has
+	// applied the object; nothing else makes it a child.
+	Owner   string
+	Applied bool
+	// Parent and Handler are the owner in words.
+	Parent, Handler string
+	// Controller is the owner that controls the object, or nil.
+	Controller *metav1.OwnerReference
+	// Ready and Failed are what kstatus says about the object, and Message says why.
+	Ready, Failed bool
+	Message       string
+	// Accepted are the fields that are left to others.
+	Accepted []string
+	// Deleting is set while the object is being deleted, and Kept if it is never deleted.
+	Deleting, Kept bool
+}
+
+// See returns what can be seen of a child of an operator with the name.
+func See(u *unstructured.Unstructured, operator string, formers ...string) Seen {
+	f := readFact(u, operator, formers...)
+	d := f.detail()
+	return Seen{
+		Key: f.Key, Owner: f.owner, Applied: f.isApplied() && f.isBound, Parent: f.marks.Parent, Handler: f.marks.Handler, Ready: f.readiness == current, Failed: f.readiness == failed, Message: d.message,
+		Controller: metav1.GetControllerOf(u), Accepted: slices.Sorted(maps.Keys(d.accepted)), Deleting: f.deleting, Kept: f.keep,
+	}
 }

@@ -38,7 +38,7 @@ type cluster struct {
 	failure error
 }
 
-// receive notes a request, and returns the failure that is its answer.
+// receive records a request, and returns the failure that is its answer.
 func (c *cluster) receive(request string) error {
 	c.requests = append(c.requests, request)
 	if len(c.requests) == c.failing {
@@ -191,13 +191,20 @@ func (o *operator) step(t *testing.T) ([]string, error) {
 	const name = "one"
 	o.requests = nil
 	call := Call{Owner: o.owner, Options: &o.options, Log: o.log, IsDeclared: func(string) bool { return true }, Drift: o.drift}
-	r := newRun(o.Converger, call, o.begin(o.owner, &o.options, o.drift != nil))
-	defer r.end()
+	r := o.begin(call, call.Options)
+	defer r.memory.end(nil)
 	ch := &child{Key: Key{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "ns", Name: name}, resource: configMaps}
 	ch.content = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "ns"}, "data": map[string]any{"a": o.value}}
-	_, err := r.step(t.Context(), ch)
+	_, err := r.apply(t.Context(), ch)
 	return slices.Clone(o.requests), err
 }
 
 // show lets the watch show an object as it is now.
-func (o *operator) show(u *unstructured.Unstructured) { o.observe(readFact(u, "kopf-test"), false) }
+func (o *operator) show(u *unstructured.Unstructured) {
+	o.store.observe(readFact(u, "kopf-test"), false)
+}
+
+// call begins a call of the handler, which must be ended.
+func (o *operator) call() *run {
+	return o.begin(Call{Owner: o.owner, Options: &o.options, Log: logr.Discard()}, &o.options)
+}

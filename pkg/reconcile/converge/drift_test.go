@@ -61,7 +61,7 @@ func TestDriftNamesTheManagers(t *testing.T) {
 	})
 	content := decoded(t, `{"spec":{"containers":[{"name":"web","image":"a","args":["x","y"],"tty":true}],"selector":{"app":"a","tier":"x"}}}`)
 	var got []string
-	for _, f := range driftOf(u, applied{content: content}, Owner{}, "us") {
+	for _, f := range driftOf(u, applied{content: content}, "us") {
 		wanted, _ := json.Marshal(f.Wanted.Any())
 		found, _ := json.Marshal(f.Found.Any())
 		got = append(got, f.String()+" "+string(wanted)+" "+string(found))
@@ -75,7 +75,7 @@ func TestDriftNamesTheManagers(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if all, complete := accepted(nil).with(convergence.AcceptFields("spec.selector"), driftOf(u, applied{content: content}, Owner{}, "us")); complete || len(all) != 1 {
+	if all, complete := accepted(nil).with(convergence.AcceptFields("spec.selector"), driftOf(u, applied{content: content}, "us")); complete || len(all) != 1 {
 		t.Errorf("got %v, %v", all, complete)
 	}
 }
@@ -125,7 +125,7 @@ func TestAcceptedFieldsStayWithTheirItems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := &unstructured.Unstructured{Object: exactly(t, test.live)}
 			u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "us", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(test.owned)}})
-			drift := driftOf(u, applied{content: exactly(t, test.wanted)}, Owner{}, "us")
+			drift := driftOf(u, applied{content: exactly(t, test.wanted)}, "us")
 			if len(drift) != 1 || drift[0].Path != test.path {
 				t.Fatalf("got %v, want %s", drift, test.path)
 			}

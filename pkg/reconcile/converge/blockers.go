@@ -4,26 +4,225 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A refusal can name the field that is wanted, or the one above it, instead of the one that others have set next
-// to it: minAvailable next to maxUnavailable is a mistake of the spec. Then dry runs find out which of the fields
-// of others the API server does not accept. The live object is valid, so it has one member of each union, and
-// one of these fields at a time is enough.
+// Others can set fields next to the wanted ones with which the API server refuses what is wanted. A
+// refusal can name such a field. It can also name the field that is wanted, or the one above it:
+// minAvailable next to maxUnavailable is a mistake of the spec. Then dry runs find out which of the
+// fields of others the API server does not accept. The live object is valid, so it has one member of
+// each union, and one of these fields at a time is enough.
+
+// blocker is a part of a child that keeps it from being applied.
+type blocker struct {
+	at    path
+	value any
+	// ours is set if it is the operator's to remove: a field next to wanted ones, or an item of which it still
+	// has a part.
+	ours bool
+	// replaces is set for an item that is not wanted, in a list that lacks a wanted one.
+	replaces bool
+	// others are the managers that have set it.
+	others []string
+}
+
+// foreignError is a refusal because of what others have added, and what is not the operator's to decide.
+type foreignError struct {
+	err      error
+	blockers []blocker
+}
+
+func (e *foreignError) Error() string {
+	var texts []string
+	for _, b := range e.blockers {
+		texts = append(texts, fmt.Sprintf("%s belongs to %s", b.at, strings.Join(b.others, ", ")))
+	}
+	return fmt.Sprintf("%v; %s: remove it there, or declare the handler with kopf.Recreate", e.err, strings.Join(texts, ", "))
+}
+
+func (e *foreignError) Unwrap() error { return e.err }
+
+func (b blocker) isSame(other blocker) bool { return b.at.String() == other.at.String() }
+
+// step is one part of the path in a refusal: a field, or an index in a list.
+type step struct {
+	field string
+	index int
+}
+
+var steps = regexp.MustCompile(`\[(\d+)\]|\[([^]]*)\]|([^.\[\]]+)`)
+
+// stepsOf parses the path in a refusal: spec.template.spec.containers[0].env[1].valueFrom.
+func stepsOf(text string) (all []step) {
+	for _, found := range steps.FindAllStringSubmatch(text, -1) {
+		if found[1] != "" {
+			index, err := strconv.Atoi(found[1])
+			if err != nil {
+				return nil
+			}
+			all = append(all, step{index: index})
+			continue
+		}
+		all = append(all, step{field: found[2] + found[3]})
+	}
+	return all
+}
+
+// named returns the blockers that a refusal names: those that are the operator's to remove, and those that are
+// not. The rest are the causes that name none.
+func (c refused) named(refusal error) (found, foreign []blocker, rest []metav1.StatusCause) {
+	var ours fieldSet
+	var all []fieldSet
+	for _, entry := range c.live.GetManagedFields() {
+		set := parseFields(entry.FieldsV1.GetRawBytes())
+		all = append(all, set)
+		if isOurs(entry, c.manager) {
+			ours = set
+		}
+	}
+	for _, cause := range causesOf(refusal) {
+		b := blockerAt(cause, c.live.Object, c.content, ours, all)
+		if b == nil {
+			rest = append(rest, cause)
+			continue
+		}
+		b.others, b.ours = c.managersOf(b.at), b.ours || b.replaces && c.isDrift
+		switch {
+		case slices.ContainsFunc(found, b.isSame):
+		case b.ours:
+			found = append(found, *b)
+		case len(b.others) > 0:
+			foreign = append(foreign, *b)
+		default:
+			rest = append(rest, cause)
+		}
+	}
+	return found, foreign, rest
+}
+
+// managersOf returns the other managers that have set a part of the child.
+func (c refused) managersOf(p path) (others []string) {
+	for _, entry := range c.live.GetManagedFields() {
+		if entry.Manager != c.manager && parseFields(entry.FieldsV1.GetRawBytes()).has(p) {
+			others = append(others, entry.Manager)
+		}
+	}
+	return others
+}
+
+func isOurs(entry metav1.ManagedFieldsEntry, manager string) bool {
+	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+}
+
+// blockerAt follows the path of a refusal through the live object, beside what is wanted. The first part that
+// is there, but not wanted, is the blocker.
+func blockerAt(cause metav1.StatusCause, live, wanted any, ours fieldSet, all []fieldSet) *blocker {
+	var at path
+	way := stepsOf(cause.Field)
+	for n, s := range way {
+		switch inside := live.(type) {
+		case map[string]any:
+			below, exists := inside[s.field]
+			if !exists {
+				return nil
+			}
+			beside, _ := wanted.(map[string]any)
+			e := element{field: s.field}
+			at = append(at, e)
+			next, isWanted := beside[s.field]
+			if !isWanted {
+				return &blocker{at: at, value: below, ours: len(at) > 1 && at[0].field != "metadata"}
+			}
+			live = below
+			wanted = next
+			ours, _ = ours.find(e)
+			all = allBelow(all, e)
+		case []any:
+			items := withKeys(elements(inside), all)
+			list := listOf(wanted)
+			if s.field != "" || len(items) == 0 || len(items[0].keys) == 0 {
+				return nil // the list is one value
+			}
+			blocked := func(e element) *blocker {
+				_, has := ours.find(e)
+				return &blocker{at: append(at, e), value: e.item, ours: has, replaces: lacksOne(items, list)}
+			}
+			if cause.Type == metav1.CauseTypeFieldValueDuplicate {
+				if rival := rivalOf(items, list, way[n+1:]); rival != nil {
+					return blocked(*rival)
+				}
+			}
+			if s.index >= len(items) {
+				return nil
+			}
+			e := items[s.index]
+			i := e.mostLike(list)
+			if i < 0 {
+				return blocked(e)
+			}
+			at = append(at, e)
+			live = e.item
+			wanted = list[i]
+			ours, _ = ours.find(e)
+			all = allBelow(all, e)
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+func listOf(value any) []any {
+	list, _ := value.([]any)
+	return list
+}
+
+// lacksOne reports whether a list lacks one of the wanted items.
+func lacksOne(items []element, wanted []any) bool {
+	rest := slices.Clone(wanted)
+	for _, e := range items {
+		if i := e.mostLike(rest); i >= 0 {
+			rest = slices.Delete(rest, i, i+1)
+		}
+	}
+	return len(rest) > 0
+}
+
+// rivalOf returns the item of the live list that is not wanted, and has the same value in a field as one that
+// is. The index in a refusal is that of the merged list, which can be longer than the live one.
+func rivalOf(items []element, wanted []any, field []step) *element {
+	if len(field) != 1 {
+		return nil
+	}
+	for i, e := range items {
+		theirs, _ := e.item.(map[string]any)
+		value, has := theirs[field[0].field]
+		isSame := func(other any) bool {
+			ours, _ := other.(map[string]any)
+			return isEqual(ours[field[0].field], value)
+		}
+		if has && e.mostLike(wanted) < 0 && slices.ContainsFunc(wanted, isSame) {
+			return &items[i]
+		}
+	}
+	return nil
+}
 
 // maxSearch limits the dry runs after a refusal.
 const maxSearch = 8
 
 // search adds to the blockers that are known those that dry runs find for the rest of the causes. It returns the
-// refusal if the API server does not accept the child without them either, and nothing if the child has changed
-// meanwhile.
+// refusal if the API server does not accept the child without them either.
 func (r *run) search(ctx context.Context, c refused, known []blocker, rest []metav1.StatusCause, refusal error) ([]blocker, error) {
 	if slices.ContainsFunc(rest, isImmutable) {
 		return nil, refusal
@@ -44,7 +243,7 @@ func (r *run) search(ctx context.Context, c refused, known []blocker, rest []met
 		case err == nil:
 			return ours(without, refusal)
 		case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
-			return nil, nil
+			return nil, errChanged
 		case apierrors.IsBadRequest(err): // a webhook does not support dry runs
 			return nil, withBlockers(refusal, candidate)
 		case !isRefusedByValidation(err):
@@ -221,4 +420,31 @@ func merged(live, wanted any, at path, all []fieldSet, keep func(at path, value 
 		return append(result, rest...)
 	}
 	return wanted
+}
+
+// takenOver returns the JSON patch that moves parts of an object from all managers to what the operator has
+// applied.
+func takenOver(u *unstructured.Unstructured, parts []blocker, manager string) []byte {
+	entries := u.GetManagedFields()
+	for i := range entries {
+		entry := &entries[i]
+		if entry.FieldsV1 == nil {
+			continue
+		}
+		set := parseFields(entry.FieldsV1.GetRawBytes())
+		for _, part := range parts {
+			if isOurs(*entry, manager) {
+				set.add(part.at, everything(part.value))
+			} else {
+				set.remove(part.at)
+			}
+		}
+		text, _ := json.Marshal(set) //nolint:errchkjson // of JSON
+		entry.FieldsV1 = metav1.NewFieldsV1(string(text))
+	}
+	patch, _ := json.Marshal([]any{ //nolint:errchkjson // of JSON
+		map[string]any{"op": "replace", "path": "/metadata/managedFields", "value": entries},
+		map[string]any{"op": "replace", "path": "/metadata/resourceVersion", "value": u.GetResourceVersion()},
+	})
+	return patch
 }

@@ -2,6 +2,7 @@ package converge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -11,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,7 +88,7 @@ func TestDeletedChildIsCreatedAgain(t *testing.T) {
 	o.show(o.objects["one"])
 	gone := o.objects["one"]
 	delete(o.objects, "one")
-	o.observe(readFact(gone, "kopf-test"), true)
+	o.store.observe(readFact(gone, "kopf-test"), true)
 	if called != 1 {
 		t.Errorf("the handler was called %d times", called)
 	}
@@ -103,17 +103,17 @@ func TestListShowsThatAChildIsGone(t *testing.T) {
 	expect(t, o, "apply one")
 	delete(o.objects, "one")
 	all := func(Key) bool { return true }
-	o.replace(all, nil, "90", false) // older than the child
+	o.store.replace(all, nil, "90", false) // older than the child
 	if called != 0 {
 		t.Error("a list that is older than the child counts")
 	}
-	o.replace(all, nil, "900", false)
+	o.store.replace(all, nil, "900", false)
 	if called != 1 {
 		t.Errorf("the handler was called %d times", called)
 	}
 	expect(t, o, "apply one")
 	o.show(o.objects["one"])
-	o.replace(all, []*fact{readFact(o.objects["one"], "kopf-test")}, "900", false)
+	o.store.replace(all, []*fact{readFact(o.objects["one"], "kopf-test")}, "900", false)
 	if called != 1 {
 		t.Errorf("the handler was called %d times for the same list", called)
 	}
@@ -130,12 +130,12 @@ func TestListOfAnotherHistoryIsJudgedAnew(t *testing.T) {
 	earlier := o.objects["one"].DeepCopy()
 	earlier.SetResourceVersion("7")
 	o.objects["one"] = earlier
-	o.replace(all, []*fact{readFact(earlier, "kopf-test")}, "8", true)
+	o.store.replace(all, []*fact{readFact(earlier, "kopf-test")}, "8", true)
 	if called != 1 {
 		t.Errorf("the handler was called %d times", called)
 	}
 	expect(t, o) // the child is as wanted
-	o.replace(all, nil, "5", true)
+	o.store.replace(all, nil, "5", true)
 	if called != 2 {
 		t.Errorf("the handler was called %d times", called)
 	}
@@ -147,7 +147,7 @@ func TestForgottenParentNeedsNoMemory(t *testing.T) {
 	o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
 	expect(t, o, "apply one")
 	o.Forget(o.owner.Parent.UID)
-	if len(o.states) != 0 || len(o.owners) != 0 {
+	if len(o.store.states) != 0 || len(o.store.owners) != 0 {
 		t.Error("the state of the parent is left")
 	}
 }
@@ -287,9 +287,9 @@ func TestCopiesOfAChildAreNotDeleted(t *testing.T) {
 	duplicate.SetName("two")
 	duplicate.SetUID("two")
 	o.show(duplicate)
-	r := &run{Converger: o.Converger, Call: Call{Owner: o.owner, Options: &o.options, Log: logr.Discard()}, hashes: o.hashesOf(o.owner), state: o.begin(o.owner, &o.options, false)}
-	defer r.end()
-	if got := r.candidates(); len(got) != 1 || got[0].Name != "one" {
+	r := o.call()
+	defer r.memory.end(nil)
+	if got := r.unwanted(nil); len(got) != 1 || got[0].Name != "one" {
 		t.Errorf("got %d children to delete", len(got))
 	}
 }
@@ -302,17 +302,17 @@ func TestFightsAreReportedOnce(t *testing.T) {
 		"another client deletes the child": {func(o *operator) {
 			gone := o.objects["one"]
 			delete(o.objects, "one")
-			o.observe(readFact(gone, "kopf-test"), true)
+			o.store.observe(readFact(gone, "kopf-test"), true)
 		}, "the child ConfigMap ns/one: it was deleted"},
 		"another client removes the label": {func(o *operator) {
 			o.strip()
-			o.observe(readFact(o.objects["one"], "kopf-test"), true)
+			o.store.observe(readFact(o.objects["one"], "kopf-test"), true)
 		}, "the child ConfigMap ns/one: metadata.labels[kopf.zalando.org/ensured-by] (removed)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
-				o.Delays = []time.Duration{time.Minute}
+				o.store.delays = []time.Duration{time.Minute}
 				var reports []string
 				o.log = funcr.New(func(_, line string) { reports = append(reports, line) }, funcr.Options{})
 				called := 0
@@ -345,4 +345,161 @@ func (o *operator) strip() {
 	}})
 	o.objects["one"] = changed
 	o.touch()
+}
+
+// The log says what others have done, as far as it is known without a request.
+func TestLinesAboutWhatOthersHaveDone(t *testing.T) {
+	many := map[string]any{}
+	for i := range mostNamed + 2 {
+		many[fmt.Sprint("k", i)] = "v"
+	}
+	for name, test := range map[string]struct {
+		disturb func(o *operator)
+		want    string
+	}{
+		"a field is changed": {func(o *operator) {
+			u := o.objects["one"]
+			u.SetManagedFields([]metav1.ManagedFieldsEntry{
+				{Manager: "kopf-test", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{},"f:annotations":{},"f:ownerReferences":{}}}`)},
+				{Manager: "other", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`)},
+			})
+			u.SetResourceVersion("400")
+			o.show(u)
+		}, `"The child was changed by another client, and is restored." "child"="ConfigMap ns/one" "fields"=["data.a"]`},
+		"it is deleted": {func(o *operator) {
+			gone := o.objects["one"]
+			delete(o.objects, "one")
+			o.store.observe(readFact(gone, "kopf-test"), true)
+		}, `"The child was deleted by another client, and is created again." "child"="ConfigMap ns/one"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+			var lines []string
+			o.log = funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+			if _, err := o.step(t); err != nil {
+				t.Fatal(err)
+			}
+			o.show(o.objects["one"])
+			test.disturb(o)
+			if _, err := o.step(t); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, test.want) }) {
+				t.Errorf("got the lines %q", lines)
+			}
+		})
+	}
+	d := &fact{}
+	d.details.Store(&details{fields: []byte(`{}`)})
+	if names := nameLost(d, map[string]any{"data": many}); len(names) != mostNamed+1 || names[mostNamed] != "and others" {
+		t.Errorf("got %q", names)
+	}
+	if names := nameLost(&fact{}, map[string]any{"data": many}); names != nil {
+		t.Errorf("got %q of a child that was judged before", names)
+	}
+}
+
+// renamedOperator returns an operator that had other names before.
+func renamedOperator(c *cluster, name string, formers ...string) *operator {
+	o := newOperator(c)
+	o.config.Manager, o.config.FormerManagers, o.owner.Operator = name, formers, name
+	c.manager = name
+	return o
+}
+
+func (o *operator) showAll() {
+	for _, u := range o.objects {
+		o.store.observe(readFact(u, o.config.Manager, o.config.FormerManagers...), false)
+	}
+}
+
+func TestChildOfAFormerNameIsTakenOver(t *testing.T) {
+	server := &cluster{objects: map[string]*unstructured.Unstructured{}}
+	o := renamedOperator(server, "a")
+	expect(t, o, "apply one")
+	label := server.objects["one"].GetLabels()[convergence.OwnerLabel]
+
+	o = renamedOperator(server, "b", "a")
+	o.showAll()
+	expect(t, o, "get one", "rename one")
+	expect(t, o)
+	o.showAll()
+	expect(t, o)
+	child := server.objects["one"]
+	if entries := child.GetManagedFields(); len(entries) != 1 || entries[0].Manager != "b" || child.GetLabels()[convergence.OwnerLabel] != label {
+		t.Errorf("got %v", child)
+	}
+
+	o = renamedOperator(server, "c", "b", "a") // renamed again
+	o.showAll()
+	expect(t, o, "get one", "rename one")
+	o = renamedOperator(server, "c", "b", "a") // restarted
+	o.showAll()
+	expect(t, o)
+	if children := o.call().memory.children(); len(children) != 1 {
+		t.Errorf("got the children %v", children)
+	}
+}
+
+func TestChildOfAnotherNameIsRefused(t *testing.T) {
+	server := &cluster{objects: map[string]*unstructured.Unstructured{}}
+	expect(t, renamedOperator(server, "a"), "apply one")
+	o := renamedOperator(server, "b")
+	o.showAll()
+	_, err := o.step(t)
+	var refused *convergence.NotOursError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "settings.FormerNames") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestVersionOfAChildThatHasChangedIsReadAgain(t *testing.T) {
+	server := &cluster{objects: map[string]*unstructured.Unstructured{}}
+	expect(t, renamedOperator(server, "a"), "apply one")
+	o := renamedOperator(server, "b", "a")
+	o.showAll()
+	server.beforeRename = func() {
+		server.beforeRename = nil
+		server.version++
+		server.objects["one"].SetResourceVersion("1000")
+	}
+	expect(t, o, "get one", "rename one", "get one", "rename one")
+}
+
+func TestOnlyWhatWasAppliedMoves(t *testing.T) {
+	entry := func(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	const apply, update = metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	u.SetResourceVersion("7")
+	u.SetAnnotations(map[string]string{convergence.MarksAnnotation: `{"wanted":"x","handler":"h","parent":"p","binding":"c","accepted":{"data.v":"y"}}`})
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{
+		entry("a", apply, `{"f:data":{"f:x":{}}}`), entry("b", apply, `{"f:data":{"f:y":{}}}`),
+		entry("a", update, `{"f:data":{"f:z":{}}}`), entry("other", apply, `{"f:data":{"f:w":{}}}`),
+	})
+	patch, err := renamed(u.DeepCopy(), []string{"a"}, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var operations []struct {
+		Path  string
+		Value json.RawMessage
+	}
+	var got []metav1.ManagedFieldsEntry
+	if err := errors.Join(json.Unmarshal(patch, &operations), json.Unmarshal(operations[0].Value, &got)); err != nil {
+		t.Fatal(err)
+	}
+	want := []metav1.ManagedFieldsEntry{
+		entry("b", apply, `{"f:data":{"f:x":{},"f:y":{}}}`), entry("a", update, `{"f:data":{"f:z":{}}}`), entry("other", apply, `{"f:data":{"f:w":{}}}`),
+	}
+	if !reflect.DeepEqual(got, want) || string(operations[1].Value) != `"7"` {
+		t.Errorf("got %s", patch)
+	}
+	if last := operations[len(operations)-1]; !strings.Contains(string(last.Value), `{\"wanted\":\"unknown\",\"handler\":\"h\",\"parent\":\"p\",\"binding\":\"c\",\"accepted\":{\"data.v\":\"y\"}}`) || last.Path != "/metadata/annotations/kopf.zalando.org~1kopf-ensured" {
+		t.Errorf("got %s", patch)
+	}
+	if patch, err := renamed(u, []string{"former"}, "b"); patch != nil || err != nil {
+		t.Errorf("got %s, %v", patch, err)
+	}
 }

@@ -35,7 +35,7 @@ func TestMistakesInWhatAHandlerReturns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
-			o.Scheme = scheme.Scheme
+			o.config.Scheme = scheme.Scheme
 			o.owner.Parent.GVK = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"} // that of the children
 			err := o.Converge(t.Context(), Call{Owner: o.owner, Options: &o.options, Log: o.log}, append(test.returned, named("other")))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
