@@ -81,22 +81,15 @@ func stepsOf(text string) (all []step) {
 // named returns the blockers that a refusal names: those that are the operator's to remove, and those that are
 // not. The rest are the causes that name none.
 func (c refused) named(refusal error) (found, foreign []blocker, rest []metav1.StatusCause) {
-	var ours fieldSet
-	var all []fieldSet
-	for _, entry := range c.live.GetManagedFields() {
-		set := parseFields(entry.FieldsV1.GetRawBytes())
-		all = append(all, set)
-		if isOurs(entry, c.manager) {
-			ours = set
-		}
-	}
+	ours, all := setsOf(c.live.GetManagedFields(), c.manager)
 	for _, cause := range causesOf(refusal) {
 		b := blockerAt(cause, c.live.Object, c.content, ours, all)
 		if b == nil {
 			rest = append(rest, cause)
 			continue
 		}
-		b.others, b.ours = c.managersOf(b.at), b.ours || b.replaces && c.isDrift
+		b.others = c.managersOf(b.at)
+		b.ours = b.ours || b.replaces && c.isDrift
 		switch {
 		case slices.ContainsFunc(found, b.isSame):
 		case b.ours:
@@ -120,11 +113,7 @@ func (c refused) managersOf(p path) (others []string) {
 	return others
 }
 
-func isOurs(entry metav1.ManagedFieldsEntry, manager string) bool {
-	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
-}
-
-// blockerAt follows the path of a refusal through the live object, beside what is wanted. The first part that
+// blockerAt follows the path of a refusal through the live object and what is wanted. The first part that
 // is there, but not wanted, is the blocker.
 func blockerAt(cause metav1.StatusCause, live, wanted any, ours fieldSet, all []fieldSet) *blocker {
 	var at path
@@ -241,7 +230,11 @@ func (r *run) search(ctx context.Context, c refused, known []blocker, rest []met
 		err := r.api.TryPatch(ctx, c.resource, c.Key, c.patchWithout(without))
 		switch {
 		case err == nil:
-			return ours(without, refusal)
+			foreign := slices.DeleteFunc(slices.Clone(without), func(b blocker) bool { return b.ours })
+			if len(foreign) > 0 {
+				return nil, withBlockers(refusal, foreign)
+			}
+			return without, nil
 		case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
 			return nil, errChanged
 		case apierrors.IsBadRequest(err): // a webhook does not support dry runs
@@ -254,16 +247,6 @@ func (r *run) search(ctx context.Context, c refused, known []blocker, rest []met
 		}
 	}
 	return nil, withBlockers(refusal, found[len(known):])
-}
-
-// ours returns the blockers if they all are the operator's to remove. Otherwise, it returns an error with those
-// that are not.
-func ours(found []blocker, refusal error) ([]blocker, error) {
-	foreign := slices.DeleteFunc(slices.Clone(found), func(b blocker) bool { return b.ours })
-	if len(foreign) > 0 {
-		return nil, withBlockers(refusal, foreign)
-	}
-	return found, nil
 }
 
 // withBlockers returns a refusal with the blockers that are known.
@@ -338,8 +321,8 @@ func (c refused) foreign() (all []blocker) {
 
 // owns reports whether the operator owns a part of the child.
 func (c refused) owns(p path) bool {
-	entry := entryOf(c.live.GetManagedFields(), c.manager)
-	return entry != nil && parseFields(entry.FieldsV1.GetRawBytes()).has(p)
+	ours, _ := setsOf(c.live.GetManagedFields(), c.manager)
+	return ours.has(p)
 }
 
 // patchWithout returns the JSON patch that makes of the live object what an apply would, without some parts.
@@ -369,10 +352,7 @@ func pointerTo(field string) string {
 // merge returns what an apply makes of the live object, except for its metadata. Keep is called for each part that
 // is not wanted, and returns whether it stays.
 func (c refused) merge(keep func(at path, value any) bool) map[string]any {
-	var all []fieldSet
-	for _, entry := range c.live.GetManagedFields() {
-		all = append(all, parseFields(entry.FieldsV1.GetRawBytes()))
-	}
+	_, all := setsOf(c.live.GetManagedFields(), c.manager)
 	result, _ := merged(specOf(c.live.Object), specOf(c.content), nil, all, keep).(map[string]any)
 	return result
 }

@@ -27,6 +27,7 @@ func keyOf(u *unstructured.Unstructured) Key {
 	return Key{GroupKind: u.GroupVersionKind().GroupKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
+// compareKeys orders children.
 func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.GroupKind.String(), b.GroupKind.String()), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
@@ -46,27 +47,42 @@ type child struct {
 // systemFields are the fields of metadata that only the API server writes.
 var systemFields = []string{"creationTimestamp", "resourceVersion", "uid", "generation", "managedFields", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"}
 
-// readChild reads an object as a handler returns it.
-func readChild(obj client.Object, scheme *runtime.Scheme) (*child, error) {
+// readChild reads an object as a handler returns it, without what is only left over from a Go type.
+// If its resource cannot be found, the child has a problem: the other children can be applied
+// nevertheless.
+func readChild(ctx context.Context, obj client.Object, scheme *runtime.Scheme, parent Parent, resources kinds.Resources) (*child, error) {
 	u, err := toUnstructured(obj, scheme)
 	if err != nil {
 		return nil, err
 	}
-	if u.GetName() == "" {
-		return nil, errWithoutName(u)
+	kind := u.GroupVersionKind().GroupKind()
+	switch {
+	case u.GetName() == "" && u.GetGenerateName() != "":
+		return nil, fmt.Errorf("a child of the kind %s has a generateName: each call would create another one, so set a name that is always the same", kind)
+	case u.GetName() == "":
+		return nil, fmt.Errorf("a child of the kind %s has no name: set one that is always the same", kind)
 	}
-	ch := &child{}
-	if err := ch.readAnnotations(u); err != nil {
-		return nil, err
+	annotations := u.GetAnnotations()
+	ch := &child{content: u.Object, keep: isKept(annotations)}
+	if text, has := annotations[convergence.WaveAnnotation]; has {
+		ch.wave, err = strconv.Atoi(text)
+		if err != nil {
+			return nil, fmt.Errorf("the child %q has an invalid wave: %w", u.GetName(), err)
+		}
 	}
-	ch.content = clean(u.Object)
-	return ch, nil
-}
+	delete(annotations, convergence.WaveAnnotation)
+	delete(annotations, convergence.MarksAnnotation)
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	u.SetAnnotations(annotations)
+	delete(ch.content, "status")
+	for _, field := range systemFields {
+		unstructured.RemoveNestedField(ch.content, "metadata", field)
+	}
+	removeNulls(ch.content)
+	replaceAliases(u)
 
-// locate finds the resource of a child, and completes its namespace. If the resource cannot be
-// found, the child has a problem: the other children can be applied nevertheless.
-func (ch *child) locate(ctx context.Context, parent Parent, resources kinds.Resources) error {
-	u := &unstructured.Unstructured{Object: ch.content}
 	ch.resource, ch.problem = resources.Find(ctx, u.GroupVersionKind())
 	switch {
 	case ch.problem == nil && !ch.resource.Namespaced:
@@ -75,10 +91,10 @@ func (ch *child) locate(ctx context.Context, parent Parent, resources kinds.Reso
 		u.SetNamespace(parent.Key.Namespace)
 	}
 	if ch.problem == nil && ch.resource.Namespaced && u.GetNamespace() == "" {
-		return fmt.Errorf("the child %s has no namespace, and its parent is cluster-scoped: set one", convergence.Describe(u.GroupVersionKind().GroupKind(), "", u.GetName()))
+		return nil, fmt.Errorf("the child %s has no namespace, and its parent is cluster-scoped: set one", convergence.Describe(kind, "", u.GetName()))
 	}
 	ch.Key = keyOf(u)
-	return nil
+	return ch, nil
 }
 
 // definitionKind is the kind of resource definitions.
@@ -89,14 +105,6 @@ func (ch *child) defines(kind schema.GroupKind) bool {
 	group, _, _ := unstructured.NestedString(ch.content, "spec", "group")
 	name, _, _ := unstructured.NestedString(ch.content, "spec", "names", "kind")
 	return ch.GroupKind == definitionKind && kind == schema.GroupKind{Group: group, Kind: name}
-}
-
-func errWithoutName(u *unstructured.Unstructured) error {
-	kind := u.GroupVersionKind().GroupKind()
-	if u.GetGenerateName() != "" {
-		return fmt.Errorf("a child of the kind %s has a generateName: each call would create another one, so set a name that is always the same", kind)
-	}
-	return fmt.Errorf("a child of the kind %s has no name: set one that is always the same", kind)
 }
 
 // toUnstructured returns a copy of an object, with its kind.
@@ -123,57 +131,26 @@ func toUnstructured(obj client.Object, scheme *runtime.Scheme) (*unstructured.Un
 	return u, nil
 }
 
-// readAnnotations takes out the wave, and reads whether the child must be kept.
-func (ch *child) readAnnotations(u *unstructured.Unstructured) (err error) {
-	annotations := u.GetAnnotations()
-	ch.keep = isKept(annotations)
-	if text, ok := annotations[convergence.WaveAnnotation]; ok {
-		ch.wave, err = strconv.Atoi(text)
-		if err != nil {
-			return fmt.Errorf("the child %q has an invalid wave: %w", u.GetName(), err)
-		}
-		delete(annotations, convergence.WaveAnnotation)
-	}
-	delete(annotations, convergence.MarksAnnotation)
-	if len(annotations) == 0 {
-		annotations = nil
-	}
-	u.SetAnnotations(annotations)
-	return nil
-}
-
+// isKept reports whether an object must stay when it is not wanted anymore.
 func isKept(annotations map[string]string) bool {
 	value, ok := annotations[convergence.KeepAnnotation]
 	return ok && value != "false"
 }
 
-// clean removes what is not wanted but only left over from a Go type: the status, system
-// fields, and nulls. Fields that the API server stores as others are replaced by these.
-func clean(content map[string]any) map[string]any {
-	delete(content, "status")
-	if metadata, ok := content["metadata"].(map[string]any); ok {
-		for _, field := range systemFields {
-			delete(metadata, field)
-		}
-	}
-	withoutNulls(content)
-	replaceAliases(content)
-	return content
-}
-
-func withoutNulls(value any) {
+// removeNulls removes the fields without a value.
+func removeNulls(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for key, item := range value {
 			if item == nil {
 				delete(value, key)
 			} else {
-				withoutNulls(item)
+				removeNulls(item)
 			}
 		}
 	case []any:
 		for _, item := range value {
-			withoutNulls(item)
+			removeNulls(item)
 		}
 	}
 }
@@ -197,14 +174,13 @@ var podSpecs = map[schema.GroupKind][]string{
 
 // replaceAliases replaces the fields of an object that the API server stores as others. What it would refuse
 // stays as it is.
-func replaceAliases(content map[string]any) {
-	u := &unstructured.Unstructured{Object: content}
+func replaceAliases(u *unstructured.Unstructured) {
 	kind := u.GroupVersionKind().GroupKind()
 	if kind == (schema.GroupKind{Kind: "Secret"}) {
-		encodeText(content)
+		encodeText(u.Object)
 	}
 	if at, has := podSpecs[kind]; has {
-		found, _, _ := unstructured.NestedFieldNoCopy(content, at...)
+		found, _, _ := unstructured.NestedFieldNoCopy(u.Object, at...)
 		if spec, ok := found.(map[string]any); ok {
 			renameAccount(spec)
 		}

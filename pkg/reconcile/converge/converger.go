@@ -198,10 +198,7 @@ func (c *Converger) read(ctx context.Context, parent Parent, returned []client.O
 	keys = map[Key]bool{}
 	var problems []error
 	for _, obj := range returned {
-		ch, err := readChild(obj, c.config.Scheme)
-		if err == nil {
-			err = ch.locate(ctx, parent, c.config.Resources)
-		}
+		ch, err := readChild(ctx, obj, c.config.Scheme, parent, c.config.Resources)
 		switch {
 		case err != nil:
 			problems = append(problems, err)

@@ -17,16 +17,9 @@ import (
 // driftOf returns the wanted fields that the operator does not own anymore.
 func driftOf(u *unstructured.Unstructured, a applied, manager string) []convergence.DriftedField {
 	entries := u.GetManagedFields()
-	var owned fieldSet
-	if entry := entryOf(entries, manager); entry != nil {
-		owned = parseFields(entry.FieldsV1.GetRawBytes())
-	}
-	all := make([]fieldSet, len(entries))
-	for i, entry := range entries {
-		all[i] = parseFields(entry.FieldsV1.GetRawBytes())
-	}
+	ours, all := setsOf(entries, manager)
 	drift := []convergence.DriftedField{}
-	for _, p := range owned.uncovered(without(a.content, unownedFields(u.Object, entriesOf(u))), all...) {
+	for _, p := range ours.uncovered(without(a.content, unownedFields(u.Object, entriesOf(u))), all...) {
 		by, at := lastOwner(entries, all, p, manager)
 		field := convergence.DriftedField{Path: at.String(), Wanted: object.NewValue(a.wanted(at)), Found: object.NewValue(at.found(u.Object))}
 		if slices.ContainsFunc(drift, func(other convergence.DriftedField) bool { return other.Path == field.Path }) {

@@ -194,15 +194,21 @@ func without(content map[string]any, fields []string) map[string]any {
 	return rest
 }
 
-// entryOf returns the entry of what the manager has applied.
-func entryOf(entries []metav1.ManagedFieldsEntry, manager string) *metav1.ManagedFieldsEntry {
-	for i := range entries {
-		entry := &entries[i]
-		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
-			return entry
+// isOurs reports whether an entry has what the manager has applied.
+func isOurs(entry metav1.ManagedFieldsEntry, manager string) bool {
+	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+}
+
+// setsOf returns the set of what the manager has applied, or nil, and the sets of all entries.
+func setsOf(entries []metav1.ManagedFieldsEntry, manager string) (ours fieldSet, all []fieldSet) {
+	for _, entry := range entries {
+		set := parseFields(entry.FieldsV1.GetRawBytes())
+		all = append(all, set)
+		if isOurs(entry, manager) {
+			ours = set
 		}
 	}
-	return nil
+	return ours, all
 }
 
 func readinessOf(u *unstructured.Unstructured) (readiness, string) {

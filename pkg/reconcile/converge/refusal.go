@@ -105,15 +105,7 @@ func (r *run) applyAgain(ctx context.Context, c refused, live *fact, why action)
 // asStored returns what is applied, with the stored values of the fields that the operator still owns. Differs is
 // set unless that is the same.
 func (a applied) asStored(u *unstructured.Unstructured, manager string) (content map[string]any, differs bool) {
-	var ours fieldSet
-	var all []fieldSet
-	for _, entry := range u.GetManagedFields() {
-		set := parseFields(entry.FieldsV1.GetRawBytes())
-		all = append(all, set)
-		if isOurs(entry, manager) {
-			ours = set
-		}
-	}
+	ours, all := setsOf(u.GetManagedFields(), manager)
 	if ours == nil {
 		return a.content, false
 	}

@@ -41,7 +41,7 @@ func (r *run) takeOver(ctx context.Context, ch *child, v view) (view, error) {
 // there is nothing to move. What they have updated is not a part of what they have applied.
 func renamed(u *unstructured.Unstructured, formers []string, manager string) ([]byte, error) {
 	entries := u.GetManagedFields()
-	isShared := entryOf(entries, manager) != nil
+	isShared := slices.ContainsFunc(entries, func(entry metav1.ManagedFieldsEntry) bool { return isOurs(entry, manager) })
 	upgraded := sets.New[string]()
 	for i := range entries {
 		entry := &entries[i]
