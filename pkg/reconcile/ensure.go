@@ -43,7 +43,7 @@ func (e *Engine) addConverger(config Config) (discovered func(discovery.Snapshot
 		Manager: config.Settings.Name, FormerManagers: config.Settings.FormerNames, Namespaces: config.Settings.Scope.Namespaces, Scheme: types,
 		Delays: config.Settings.Queueing.ContentionDelays, Watching: config.Settings.Watching,
 		RequestTimeout: config.Settings.Networking.RequestTimeout, Resources: served, Logger: config.Logger, Metrics: config.Metrics,
-		Seen: e.noteUndeclared(config.Handlers),
+		Seen: e.recordUndeclared(config.Handlers),
 	})
 	return func(present discovery.Snapshot) {
 		served.Set(present)
@@ -74,8 +74,8 @@ func (r *resource) ensures() bool {
 	return slices.ContainsFunc(r.Declared, func(d *handler.Declaration) bool { return d.Ensures != nil })
 }
 
-// noteUndeclared returns what is told about children of handlers that are not declared.
-func (e *Engine) noteUndeclared(handlers registry.Handlers) func(parent, id string) {
+// recordUndeclared returns the function that records children of handlers that are not declared.
+func (e *Engine) recordUndeclared(handlers registry.Handlers) func(parent, id string) {
 	declared := map[string]bool{}
 	for _, d := range handlers {
 		if d.Ensures != nil {
@@ -109,23 +109,23 @@ var _ handler.Converger = parent{}
 // Converge makes the children what the handler wants.
 func (p parent) Converge(ctx context.Context, d *handler.Declaration, call *handler.Change, wanted []client.Object) error {
 	c := p.call(ctx, d)
-	c.Drift = p.askers(d, call)
+	c.Drift = p.driftHandlers(d, call)
 	return p.pass.engine.converger.Converge(ctx, c, wanted)
 }
 
-// asker decides about what others have changed in a child.
-type asker = func(ctx context.Context, r selector.Resource, drift convergence.Drift) (convergence.Resolution, error)
+// decideDrift decides about what others have changed in a child.
+type decideDrift = func(ctx context.Context, r selector.Resource, drift convergence.Drift) (convergence.Resolution, error)
 
-// askers returns what calls the handlers of drift for the children of a handler, or nil if there
-// are none for the object.
-func (p parent) askers(children *handler.Declaration, call *handler.Change) asker {
+// driftHandlers returns the function that calls the handlers of drift for the children of a handler,
+// or nil if there are none for the object.
+func (p parent) driftHandlers(children *handler.Declaration, call *handler.Change) decideDrift {
 	if len(p.pass.resource.drifting) == 0 {
 		return nil
 	}
 	id := children.Top().ID
-	whole := &handler.Cause{CallContext: p.pass.callArguments(p.pass.session.Body()), New: p.pass.session.Body().Raw()}
+	cause := &handler.Cause{CallContext: p.pass.callArguments(p.pass.session.Body()), New: p.pass.session.Body().Raw()}
 	matching := p.pass.resource.drifting.Where(func(d *handler.Declaration) bool {
-		return (len(d.EnsuredBy) == 0 || slices.Contains(d.EnsuredBy, id)) && d.InScope(whole)
+		return (len(d.EnsuredBy) == 0 || slices.Contains(d.EnsuredBy, id)) && d.InScope(cause)
 	})
 	if len(matching) == 0 {
 		return nil
@@ -135,7 +135,7 @@ func (p parent) askers(children *handler.Declaration, call *handler.Change) aske
 			if slices.ContainsFunc(matching[:i], d.IsSame) {
 				continue
 			}
-			one, err := p.ask(ctx, handler.AboutChild(d, r, drift.Child, p.pass.key.Namespace), call, id, drift)
+			one, err := p.callDriftHandler(ctx, handler.AboutChild(d, r, drift.Child, p.pass.key.Namespace), call, id, drift)
 			if err != nil {
 				return resolution, fmt.Errorf("handler %s: %w", d.ID, err)
 			}
@@ -145,8 +145,8 @@ func (p parent) askers(children *handler.Declaration, call *handler.Change) aske
 	}
 }
 
-// ask calls one handler of drift.
-func (p parent) ask(ctx context.Context, d *handler.Declaration, call *handler.Change, id string, drift convergence.Drift) (convergence.Resolution, error) {
+// callDriftHandler calls one handler of drift.
+func (p parent) callDriftHandler(ctx context.Context, d *handler.Declaration, call *handler.Change, id string, drift convergence.Drift) (convergence.Resolution, error) {
 	ctx, arguments := p.pass.prepareCall(ctx, d, p.pass.session.Body())
 	began := time.Now()
 	resolution, err := handler.CallDrift(ctx, d, handler.NewDrift(d, arguments, call, id, drift))
