@@ -102,7 +102,7 @@ func (o *Observer) report(p rbac.Permission) {
 		"rule", rbac.Missing(p).Line(), "name", p.Name, "namespace", p.Namespace)
 }
 
-// Discovered notes the resources that the cluster serves.
+// Discovered records the resources that the cluster serves.
 func (o *Observer) Discovered(present discovery.Snapshot) {
 	if o != nil {
 		o.snapshot.Store(&present)
@@ -110,7 +110,7 @@ func (o *Observer) Discovered(present discovery.Snapshot) {
 }
 
 // Run writes the file of the settings, if there is one, until the context is done, and once more
-// then.
+// at the end.
 func (o *Observer) Run(ctx context.Context) {
 	if o == nil || o.file == "" {
 		return

@@ -105,7 +105,7 @@ func TestTheLeaderWaitsForTheNewsThatItsLeaseIsLost(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				manager, cancel := context.WithTimeout(t.Context(), test.leadsFor)
 				defer cancel()
-				r := &replica{components: &components{engine: reconcile.New(reconcile.Config{})}}
+				r := &replica{engine: reconcile.New(reconcile.Config{})}
 				r.settings.Replicas.LeaderElection = test.elects
 				r.stopped.Store(test.stopped)
 				if !test.foreign {

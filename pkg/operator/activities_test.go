@@ -1,4 +1,4 @@
-package activities
+package operator
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 
 	"github.com/kopf-go/kopf/pkg/backoff"
@@ -19,32 +18,30 @@ import (
 
 var errFailed = errors.New("it has failed")
 
-// log records what happens, and when.
-type log struct {
+// callLog records what happens, and when.
+type callLog struct {
 	mu    sync.Mutex
 	begun time.Time
 	lines []string
 }
 
-func (l *log) note(text string) {
+func (l *callLog) record(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, text+" "+time.Since(l.begun).String())
 }
 
-func (l *log) runner() Runner {
+func (l *callLog) caller() caller {
 	l.begun = time.Now()
-	return Runner{Backoff: backoff.Constant(time.Minute), Prepare: func(ctx context.Context, logger logr.Logger) (context.Context, handler.Operator) {
-		return ctx, handler.Operator{Logger: logger}
-	}}
+	return caller{backoff: backoff.Constant(time.Minute)}
 }
 
 // handler declares a handler that returns the errors, one after the other, and then
 // succeeds.
-func (l *log) handler(t *testing.T, id string, errs []error, options ...handler.ActivityOption) *handler.Declaration {
+func (l *callLog) handler(t *testing.T, id string, errs []error, options ...handler.ActivityOption) *handler.Declaration {
 	t.Helper()
 	call := func(_ context.Context, a *handler.Activity) (any, error) {
-		l.note(id)
+		l.record(id)
 		if a.Retry() < len(errs) {
 			return nil, errs[a.Retry()]
 		}
@@ -76,9 +73,9 @@ func TestInOrder(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var l log
+				var l callLog
 				handlers := registry.Handlers{l.handler(t, "a", test.first, test.options...), l.handler(t, "b", nil)}
-				err := l.runner().InOrder(t.Context(), handlers)
+				err := l.caller().inOrder(t.Context(), handlers)
 				if got := strings.Join(l.lines, ", "); got != test.want {
 					t.Errorf("got %s", got)
 				}
@@ -92,10 +89,10 @@ func TestInOrder(t *testing.T) {
 
 func TestEachContinuesAfterFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l log
+		var l callLog
 		failed := handler.Permanent(errFailed)
 		handlers := registry.Handlers{l.handler(t, "a", []error{failed}), l.handler(t, "b", []error{errFailed}), l.handler(t, "c", []error{failed})}
-		err := l.runner().Each(t.Context(), handlers)
+		err := l.caller().each(t.Context(), handlers)
 		if got := strings.Join(l.lines, ", "); got != "a 0s, b 0s, b 1m0s, c 1m0s" {
 			t.Errorf("got %s", got)
 		}
@@ -116,12 +113,12 @@ func TestTogether(t *testing.T) {
 			d, _ := handler.ForOperator(handler.OnProbe, handler.Function{Activity: call}, handler.ID(id))
 			return d
 		}
-		results := (&log{}).runner().Together(t.Context(), registry.Handlers{slow("a", nil), slow("b", handler.Permanent(errFailed)), slow("c", nil)})
+		results := (&callLog{}).caller().together(t.Context(), registry.Handlers{slow("a", nil), slow("b", handler.Permanent(errFailed)), slow("c", nil)})
 		if took := time.Since(begun); took != time.Second {
 			t.Errorf("took %s", took)
 		}
-		if len(results) != 3 || results[0] != (Result{ID: "a", Value: "a"}) || results[2].Value != "c" ||
-			results[1].ID != "b" || results[1].Value != nil || !errors.Is(results[1].Err, errFailed) {
+		if len(results) != 3 || results[0] != (result{id: "a", value: "a"}) || results[2].value != "c" ||
+			results[1].id != "b" || results[1].value != nil || !errors.Is(results[1].err, errFailed) {
 			t.Errorf("got %+v", results)
 		}
 	})
@@ -129,10 +126,10 @@ func TestTogether(t *testing.T) {
 
 func TestDoneContextEndsTheRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l log
+		var l callLog
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 90*time.Second, errors.New("the operator was stopped"))
 		defer cancel()
-		err := l.runner().InOrder(ctx, registry.Handlers{l.handler(t, "a", []error{errFailed, errFailed, errFailed})})
+		err := l.caller().inOrder(ctx, registry.Handlers{l.handler(t, "a", []error{errFailed, errFailed, errFailed})})
 		if got := strings.Join(l.lines, ", "); got != "a 0s, a 1m0s" || time.Since(l.begun) != 90*time.Second {
 			t.Errorf("got %s, after %s", got, time.Since(l.begun))
 		}
@@ -147,9 +144,9 @@ func TestPanicIsAnError(t *testing.T) {
 	logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 	call := func(context.Context, *handler.Activity) (any, error) { panic("no") }
 	d, _ := handler.ForOperator(handler.OnCleanup, handler.Function{Activity: call}, handler.ID("broken"), handler.Retries(1))
-	runner := (&log{}).runner()
-	runner.Logger = logger
-	if err := runner.Each(t.Context(), registry.Handlers{d}); err == nil || !strings.Contains(err.Error(), "panic: no") {
+	c := (&callLog{}).caller()
+	c.logger = logger
+	if err := c.each(t.Context(), registry.Handlers{d}); err == nil || !strings.Contains(err.Error(), "panic: no") {
 		t.Errorf("got %v", err)
 	}
 	if all := strings.Join(lines, "\n"); !strings.Contains(all, "activities_test.go") || !strings.Contains(all, `"msg"="The cleanup handler has failed permanently."`) {
@@ -160,13 +157,13 @@ func TestPanicIsAnError(t *testing.T) {
 // A health check does not wait for a backoff.
 func TestOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l log
+		var l callLog
 		handlers := registry.Handlers{l.handler(t, "a", []error{errFailed}), l.handler(t, "b", []error{handler.Temporary(errFailed, time.Hour)}), l.handler(t, "c", nil)}
-		results := l.runner().Once(t.Context(), handlers)
+		results := l.caller().once(t.Context(), handlers)
 		if len(l.lines) != 3 || time.Since(l.begun) != 0 {
 			t.Errorf("got %v, after %s", l.lines, time.Since(l.begun))
 		}
-		if !errors.Is(results[0].Err, errFailed) || !errors.Is(results[1].Err, errFailed) || results[2] != (Result{ID: "c", Value: "c's"}) {
+		if !errors.Is(results[0].err, errFailed) || !errors.Is(results[1].err, errFailed) || results[2] != (result{id: "c", value: "c's"}) {
 			t.Errorf("got %+v", results)
 		}
 	})
