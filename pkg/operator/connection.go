@@ -153,7 +153,8 @@ func withNetworking(config *rest.Config, n settings.Networking) *rest.Config {
 // the name of the program for the field manager of writes that name none: those of handlers.
 func userAgent() string {
 	agent := rest.DefaultKubernetesUserAgent() + " kopf-go"
-	if _, version := program.Versions(); strings.HasPrefix(version, "v") {
+	_, version := program.Versions()
+	if strings.HasPrefix(version, "v") {
 		agent += "/" + version
 	}
 	return agent

@@ -124,7 +124,8 @@ func (o Options) withDefaults() Options {
 }
 
 func checkSettings(s settings.Settings) error {
-	if mistakes := s.Validate(); mistakes != nil {
+	mistakes := s.Validate()
+	if mistakes != nil {
 		return fmt.Errorf("the settings are invalid:\n%w", mistakes)
 	}
 	return nil
@@ -160,8 +161,8 @@ func (o *Operator) Run(ctx context.Context) error {
 		o.cleanUp(ctx)
 		return ignoreStop(ctx, err)
 	}
-	if recorded := r.engine.Recorder; recorded != nil {
-		defer func() { _ = recorded.Close() }() // every line is written already
+	if r.engine.Recorder != nil {
+		defer func() { _ = r.engine.Recorder.Close() }() // every line is written already
 	}
 	if err := r.shutDown(ctx, mgr.Start(ctx)); err != nil {
 		return err
@@ -235,7 +236,8 @@ func Add(mgr manager.Manager, options Options) (*Operator, error) {
 	o.client = mgr.GetClient
 	adoptClient(options.Logger)
 	mistakes := []error{o.unsupportedInManager()}
-	if login := o.activities.OfKind(handler.OnLogin); len(login) > 0 {
+	login := o.activities.OfKind(handler.OnLogin)
+	if len(login) > 0 {
 		mistakes = append(mistakes, fmt.Errorf("%s: the login handler %q cannot be used in a manager, which is connected already: make the manager with the Config of a login.Credentials, or use kopf.Run", login[0].DeclaredAt, login[0].ID))
 	}
 	if options.Requests != nil {

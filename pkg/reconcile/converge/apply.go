@@ -22,8 +22,8 @@ const maxTries = 4
 var (
 	// errChanged is why a request did nothing: the child is not what the decision was about. Another
 	// look at it decides.
-	errChanged = errors.New("the child has changed meanwhile")
-	errUnrest  = errors.New("other clients change, delete, or replace it so often that it cannot be applied")
+	errChanged   = errors.New("the child has changed meanwhile")
+	errContended = errors.New("other clients change, delete, or replace it so often that it cannot be applied")
 )
 
 // apply makes one child what it should be. It returns the resulting version, or nil if the child
@@ -44,7 +44,7 @@ func (r *run) apply(ctx context.Context, ch *child) (*fact, error) {
 			return nil, err
 		}
 	}
-	return nil, errUnrest
+	return nil, errContended
 }
 
 // try decides what must be done with a child, and does it.
@@ -74,9 +74,11 @@ func (r *run) try(ctx context.Context, ch *child, v view) (*fact, error) {
 		return r.adopt(ctx, d.applied, v)
 	case refuse:
 		return nil, d.refusal
-	default:
+	case leave, wait:
 		r.memory.judge(v.live)
 		return v.live, nil
+	default:
+		return nil, errChanged
 	}
 }
 
@@ -85,11 +87,13 @@ func (r *run) read(ctx context.Context, ch *child, v view) (view, error) {
 	u, err := r.api.Get(ctx, ch.resource, ch.Namespace, ch.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		v.live, v.object = nil, nil
+		v.live = nil
+		v.object = nil
 	case err != nil:
 		return v, err
 	default:
-		v.live, v.object = r.fact(u), u
+		v.live = r.fact(u)
+		v.object = u
 	}
 	return v, nil
 }
@@ -301,7 +305,7 @@ func (r *run) delete(ctx context.Context, f *fact) error {
 		}
 		f = now
 	}
-	return errUnrest
+	return errContended
 }
 
 // deleteVersion deletes exactly this version of a child. The event of the deletion then does not

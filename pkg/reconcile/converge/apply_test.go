@@ -503,3 +503,17 @@ func TestOnlyWhatWasAppliedMoves(t *testing.T) {
 		t.Errorf("got %s, %v", patch, err)
 	}
 }
+
+// A child that others change at each attempt is an error, and not an endless loop.
+func TestUnrestEndsTheAttempts(t *testing.T) {
+	o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+	expect(t, o, "apply one")
+	o.value = "c"
+	o.refuse = func(*unstructured.Unstructured, *unstructured.Unstructured) error {
+		return apierrors.NewConflict(schema.GroupResource{}, "one", nil)
+	}
+	requests, err := o.step(t)
+	if !errors.Is(err, errContended) || len(requests) != 2*maxTries {
+		t.Errorf("got %v after %q", err, requests)
+	}
+}

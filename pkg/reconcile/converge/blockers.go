@@ -147,7 +147,8 @@ func blockerAt(cause metav1.StatusCause, live, wanted any, ours fieldSet, all []
 				return &blocker{at: append(at, e), value: e.item, ours: has, replaces: lacksOne(items, list)}
 			}
 			if cause.Type == metav1.CauseTypeFieldValueDuplicate {
-				if rival := rivalOf(items, list, way[n+1:]); rival != nil {
+				rival := rivalOf(items, list, way[n+1:])
+				if rival != nil {
 					return blocked(*rival)
 				}
 			}
@@ -180,7 +181,8 @@ func listOf(value any) []any {
 func lacksOne(items []element, wanted []any) bool {
 	rest := slices.Clone(wanted)
 	for _, e := range items {
-		if i := e.mostLike(rest); i >= 0 {
+		i := e.mostLike(rest)
+		if i >= 0 {
 			rest = slices.Delete(rest, i, i+1)
 		}
 	}
@@ -270,7 +272,8 @@ func isAnswered(before, now []metav1.StatusCause) bool {
 	}
 	for _, cause := range before {
 		key := metav1.StatusCause{Type: cause.Type, Field: cause.Field}
-		if left[key]--; left[key] < 0 {
+		left[key]--
+		if left[key] < 0 {
 			return true
 		}
 	}
@@ -310,7 +313,8 @@ func (p path) common(way []step) int {
 // foreign returns the parts that others have set, and that are not wanted.
 func (c refused) foreign() (all []blocker) {
 	c.merge(func(at path, value any) bool {
-		if others := c.managersOf(at); len(others) > 0 {
+		others := c.managersOf(at)
+		if len(others) > 0 {
 			isItem := at[len(at)-1].item != nil
 			all = append(all, blocker{at: at, value: value, ours: len(at) > 1 && (!isItem || c.owns(at)), others: others})
 		}
@@ -390,7 +394,8 @@ func merged(live, wanted any, at path, all []fieldSet, keep func(at path, value 
 		rest := slices.Clone(wanted)
 		for _, e := range withKeys(elements(live), all) {
 			to := append(slices.Clip(at), e)
-			if i := e.mostLike(rest); i >= 0 {
+			i := e.mostLike(rest)
+			if i >= 0 {
 				result = append(result, merged(e.item, rest[i], to, allBelow(all, e), keep))
 				rest = slices.Delete(rest, i, i+1)
 			} else if keep(to, e.item) {

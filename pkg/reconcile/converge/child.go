@@ -215,7 +215,8 @@ func renameAccount(spec map[string]any) {
 		return
 	}
 	delete(spec, "serviceAccount")
-	if name, _ := spec["serviceAccountName"].(string); name == "" {
+	name, _ := spec["serviceAccountName"].(string)
+	if name == "" {
 		spec["serviceAccountName"] = former
 	}
 }
@@ -257,7 +258,8 @@ func sortChildren(all []*child) {
 }
 
 func (ch *child) rank() int {
-	if i := slices.Index(kindOrder, ch.GroupKind); i >= 0 {
+	i := slices.Index(kindOrder, ch.GroupKind)
+	if i >= 0 {
 		return i
 	}
 	return len(kindOrder)

@@ -87,11 +87,14 @@ func (c claim) decide(ch *child, v view) decision {
 	case !isRead && (!isOurs || live.former):
 		d.action = examine
 	case !isOurs:
-		d.action = adopt
-		if d.refusal = c.check(ch, v); d.refusal != nil {
+		d.refusal = c.check(ch, v)
+		switch {
+		case d.refusal != nil:
 			d.action = refuse
-		} else if live.former {
+		case live.former:
 			d.action = takeOver
+		default:
+			d.action = adopt
 		}
 	case live.former:
 		d.action = takeOver

@@ -99,13 +99,15 @@ func readFact(u *unstructured.Unstructured, manager string, formers ...string) *
 	f.former = slices.ContainsFunc(formers, func(former string) bool { return appliedFields(u, former) != nil })
 	d.fields = appliedFields(u, manager)
 	if d.fields != nil {
-		d.others, d.unowned = otherFields(u, manager), unownedFields(u.Object, entriesOf(u))
+		d.others = otherFields(u, manager)
+		d.unowned = unownedFields(u.Object, entriesOf(u))
 		sum := sha256.Sum256(d.fields)
 		copy(f.digest[:], sum[:])
 	}
 	f.readiness, d.message = readinessOf(u)
 	f.details.Store(d.orNil())
-	if by := metav1.GetControllerOfNoCopy(u); by != nil {
+	by := metav1.GetControllerOfNoCopy(u)
+	if by != nil {
 		f.controller = types.UID(unique.Make(string(by.UID)).Value())
 	}
 	for _, text := range []*string{&f.Group, &f.Kind, &f.Namespace, &f.owner, &f.marks.Handler, &f.marks.Parent} {

@@ -73,7 +73,8 @@ func (f fieldSet) findAll(parts []element) []fieldSet {
 			continue
 		}
 		for _, i := range items {
-			if score := parts[i].matches(kind, known); score > 0 {
+			score := parts[i].matches(kind, known)
+			if score > 0 {
 				matches = append(matches, match{i, score, key})
 			}
 		}
@@ -101,13 +102,14 @@ func (e element) matches(kind string, known any) int {
 	item, _ := e.item.(map[string]any)
 	count := 0
 	for name, value := range keys {
-		switch wanted, given := item[name]; {
-		case !given:
-		case !isEqual(wanted, value):
-			return 0
-		default:
-			count++
+		wanted, given := item[name]
+		if !given {
+			continue
 		}
+		if !isEqual(wanted, value) {
+			return 0
+		}
+		count++
 	}
 	return count
 }
@@ -287,7 +289,8 @@ func (e element) mostLike(list []any) int {
 				keys[name] = value
 			}
 		}
-		if score := e.matches("k", keys); score > most {
+		score := e.matches("k", keys)
+		if score > most {
 			best = i
 			most = score
 		}
@@ -441,7 +444,8 @@ func (f fieldSet) stored(wanted, live any, all []fieldSet) any {
 		value, now := e.value(wanted), e.value(live)
 		if isList {
 			now = nil
-			if at := e.mostLike(listOf(live)); at >= 0 {
+			at := e.mostLike(listOf(live))
+			if at >= 0 {
 				now = listOf(live)[at]
 			}
 		}

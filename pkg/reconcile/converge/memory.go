@@ -158,14 +158,15 @@ func (s *store) observe(now *fact, deleted bool) {
 		s.byOwner[now.owner] = append(slices.Clip(s.byOwner[now.owner]), now)
 	}
 	delays := map[*state]time.Duration{}
-	appears := former == nil || former.owner != now.owner
-	if of := s.states[now.owner]; of != nil && of.observe(now, appears, deleted) {
-		delays[of] = of.contended[now.Key].delay(s.delays)
-	}
-	if former != nil && former.owner != now.owner {
-		if of := s.states[former.owner]; of != nil && of.observe(now, false, deleted) {
+	tell := func(owner string, appears bool) {
+		of := s.states[owner]
+		if of != nil && of.observe(now, appears, deleted) {
 			delays[of] = of.contended[now.Key].delay(s.delays)
 		}
+	}
+	tell(now.owner, former == nil || former.owner != now.owner)
+	if former != nil && former.owner != now.owner {
+		tell(former.owner, false)
 	}
 	s.mu.Unlock()
 	for of, delay := range delays {

@@ -33,7 +33,8 @@ func (r *run) takeOver(ctx context.Context, ch *child, v view) (view, error) {
 		return v, err
 	}
 	r.call.Log.Info("The fields of the child that were applied under a former name of the operator are taken over.", "child", ch.Key.String(), "manager", r.manager)
-	v.live, v.object = r.fact(u), u
+	v.live = r.fact(u)
+	v.object = u
 	return v, nil
 }
 
