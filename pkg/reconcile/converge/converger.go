@@ -63,26 +63,16 @@ type Converger struct {
 
 // New returns a Converger that is not started yet.
 func New(config Config) *Converger {
-	known := &store{
+	c := &Converger{config: config, store: &store{
 		delays: config.Delays, seen: config.Seen,
 		facts: map[Key]*fact{}, byOwner: map[string][]*fact{},
 		states: map[string]*state{}, owners: map[types.UID][]string{}, calls: map[caller]func(){},
-	}
-	watches := childwatch.New(childwatch.Config{
+	}}
+	c.watches = childwatch.New(childwatch.Config{
 		Namespaces: config.Namespaces, Resources: config.Resources, Watching: config.Watching, RequestTimeout: config.RequestTimeout,
-		Logger: config.Logger, Metrics: config.Metrics,
-		Observe: func(child *unstructured.Unstructured, gone bool) {
-			known.observe(readFact(child, config.Manager, config.FormerManagers...), gone)
-		},
-		Replace: func(covers func(Key) bool, all []*unstructured.Unstructured, version string, another bool) {
-			facts := make([]*fact, len(all))
-			for i, child := range all {
-				facts[i] = readFact(child, config.Manager, config.FormerManagers...)
-			}
-			known.replace(covers, facts, version, another)
-		},
+		Logger: config.Logger, Metrics: config.Metrics, Observe: c.ObserveChild, Replace: c.ReplaceChildren,
 	})
-	return &Converger{config: config, watches: watches, store: known}
+	return c
 }
 
 // Start lets the converger work until the context is done, with a client that has no cache. The
@@ -98,6 +88,21 @@ func (c *Converger) WatchStatuses() []watch.Status {
 		return nil
 	}
 	return c.watches.Statuses()
+}
+
+// ObserveChild takes in a version of a child, or the last one of a child that is gone.
+func (c *Converger) ObserveChild(child *unstructured.Unstructured, gone bool) {
+	c.store.observe(readFact(child, c.config.Manager, c.config.FormerManagers...), gone)
+}
+
+// ReplaceChildren takes in the complete list of a watch, with its version. Another is set if it
+// belongs to another history of the cluster.
+func (c *Converger) ReplaceChildren(covers func(Key) bool, all []*unstructured.Unstructured, version string, another bool) {
+	facts := make([]*fact, len(all))
+	for i, child := range all {
+		facts[i] = readFact(child, c.config.Manager, c.config.FormerManagers...)
+	}
+	c.store.replace(covers, facts, version, another)
 }
 
 // Follow calls a function whenever the handler of a parent must be called because of what others
