@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
@@ -94,3 +95,62 @@ func TestDecisions(t *testing.T) {
 
 // own makes fields of a child the operator's.
 func own(f *fact, fields string) { f.details.Store(&details{fields: []byte(fields)}) }
+
+// An object without the label of the owner is taken over only if it is known to be the owner's, or if the handler
+// says so.
+func TestObjectsThatAnOwnerMayTakeOver(t *testing.T) {
+	parent := Parent{UID: "parent", GVK: schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "Shop"}}
+	parent.Key.Namespace, parent.Key.Name = "ns", "shop"
+	owner := Owner{Operator: "op", Handler: "children", Parent: parent}
+	ch := &child{Key: Key{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "ns", Name: "one"}, resource: configMaps}
+	byHandler := func(handler string) *fact {
+		return &fact{Key: ch.Key, owner: "another label", marks: marks{Handler: handler, Parent: parent.String()}}
+	}
+	applied := func(f *fact) *fact {
+		f.digest = [hashSize]byte{1}
+		return f
+	}
+	for name, test := range map[string]struct {
+		live    *fact
+		adopts  bool
+		refusal string // empty if it may be taken over
+	}{
+		"no owner":                                   {&fact{Key: ch.Key}, false, "no owner; declare the handler with kopf.AdoptExisting() to take it over, rename the child, or delete the object: kubectl delete configmaps one -n ns"},
+		"no owner, and the handler adopts":           {&fact{Key: ch.Key}, true, ""},
+		"the reference to the parent":                {&fact{Key: ch.Key, controller: "parent"}, false, ""},
+		"another controller":                         {&fact{Key: ch.Key, controller: "other"}, true, "another controller"},
+		"the owner's annotation":                     {applied(bound(byHandler("children"), bindingOf(owner.Hash(), ch.Key))), false, ""},
+		"the annotation of another child":            {applied(bound(byHandler("children"), bindingOf(owner.Hash(), Key{Name: "two"}))), false, "a former parent of this name"},
+		"the annotation without applied fields":      {bound(byHandler("children"), bindingOf(owner.Hash(), ch.Key)), false, "the same handler of an operator with another name"},
+		"another handler of the parent":              {byHandler("declared"), true, `the handler "declared" of the same parent`},
+		"a handler that is not declared":             {byHandler("former"), false, `the handler "former", which is not declared anymore; declare the handler with kopf.ID("former")`},
+		"a handler that is not declared, is adopted": {byHandler("former"), true, ""},
+		"another parent":                             {&fact{Key: ch.Key, owner: "x", marks: marks{Handler: "children", Parent: "Shop.kopf.dev ns/other"}}, true, "Shop.kopf.dev ns/other; rename the child: an object has one parent"},
+		"another parent, which is not named":         {&fact{Key: ch.Key, owner: "x"}, true, "another parent; rename the child"},
+		"another parent of the same name":            {&fact{Key: ch.Key, owner: "x", controller: "other", marks: marks{Handler: "children", Parent: parent.String()}}, true, "another controller"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call := Call{Owner: owner, Options: &convergence.Options{AdoptExisting: test.adopts}, IsDeclared: func(id string) bool { return id == "declared" }}
+			d := newClaim(call, nil).decide(ch, view{live: test.live, object: &unstructured.Unstructured{Object: map[string]any{}}})
+			if test.refusal == "" {
+				if d.action != adopt || d.refusal != nil {
+					t.Errorf("got %d, %v", d.action, d.refusal)
+				}
+				return
+			}
+			var refused *convergence.NotOursError
+			if d.action != refuse || !errors.As(d.refusal, &refused) {
+				t.Fatalf("got %d, %v", d.action, d.refusal)
+			}
+			if text := refused.Owner + "; " + refused.Remedy; !strings.HasPrefix(text, test.refusal) {
+				t.Errorf("got %s", text)
+			}
+		})
+	}
+}
+
+// bound gives a fact the binding of an annotation.
+func bound(f *fact, binding string) *fact {
+	f.details.Store(&details{binding: binding})
+	return f
+}

@@ -1,7 +1,9 @@
 package converge
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -10,7 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/go-logr/logr/funcr"
+
 	"github.com/kopf-go/kopf/pkg/model/convergence"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 func TestAcceptedFieldsAreLeftOut(t *testing.T) {
@@ -150,4 +155,176 @@ func exactly(t *testing.T, text string) map[string]any {
 	}
 	delete(u.Object, "kind")
 	return u.Object
+}
+
+// drifted returns an operator with a child of which another client has changed fields.
+func drifted(t *testing.T, fields string) *operator {
+	t.Helper()
+	o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+	expect(t, o, "apply one")
+	changed := o.objects["one"].DeepCopy()
+	changed.SetManagedFields([]metav1.ManagedFieldsEntry{
+		{Manager: "kopf-test", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{},"f:annotations":{},"f:ownerReferences":{}}}`)},
+		{Manager: "another", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:data":` + fields + `}`)},
+	})
+	o.objects["one"] = changed
+	o.touch()
+	o.show(o.objects["one"])
+	return o
+}
+
+// decide lets a function decide about drift, and returns the decided fields of each question.
+func (o *operator) decide(answer func() (convergence.Resolution, error)) *[]string {
+	var asked []string
+	o.drift = func(_ context.Context, _ selector.Resource, drift convergence.Drift) (convergence.Resolution, error) {
+		var paths []string
+		for _, f := range drift.Fields {
+			paths = append(paths, f.Path)
+		}
+		asked = append(asked, strings.Join(paths, " "))
+		return answer()
+	}
+	return &asked
+}
+
+func TestAcceptedDriftStays(t *testing.T) {
+	o := drifted(t, `{"f:a":{}}`)
+	var lines []string
+	o.log = funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+	asked := o.decide(func() (convergence.Resolution, error) { return convergence.Accept(), nil })
+	expect(t, o, "get one", "apply one")
+	if want := []string{"data.a"}; !slices.Equal(*asked, want) {
+		t.Errorf("asked about %q", *asked)
+	}
+	if text := strings.Join(lines, "\n"); !strings.Contains(text, `"Changes of a child by others are accepted." "child"="ConfigMap ns/one" "fields"="data.a (by another)"`) || strings.Contains(text, "is restored") {
+		t.Errorf("got %s", text)
+	}
+	if _, found, _ := unstructured.NestedString(o.objects["one"].Object, "data", "a"); found {
+		t.Error("the accepted field was applied")
+	}
+	if marks := readAnnotation(o.objects["one"].GetAnnotations()[convergence.MarksAnnotation]); marks.Accepted["data.a"] != hashOf("b") {
+		t.Errorf("the annotation has %v", marks.Accepted)
+	}
+	o.show(o.objects["one"])
+	expect(t, o)
+	o.value = "c" // something else is wanted
+	expect(t, o, "apply one")
+	if value, _, _ := unstructured.NestedString(o.objects["one"].Object, "data", "a"); value != "c" {
+		t.Errorf("got %q", value)
+	}
+}
+
+// A decision is valid only for the version that the handler has seen.
+func TestDecisionIsAboutOneVersion(t *testing.T) {
+	o := drifted(t, `{"f:a":{}}`)
+	questions := 0
+	o.decide(func() (convergence.Resolution, error) {
+		questions++
+		if questions == 1 {
+			o.touch()
+		}
+		return convergence.Restore(), nil
+	})
+	expect(t, o, "get one", "apply one", "get one", "get one", "apply one")
+	if questions != 2 {
+		t.Errorf("asked %d times", questions)
+	}
+}
+
+// What is not decided is not restored together with something else that is wanted.
+func TestUndecidedFieldsAreAskedAboutAgain(t *testing.T) {
+	failure := errors.New("not yet")
+	for name, test := range map[string]struct {
+		change func(o *operator)
+		want   []string // the requests
+		asked  string   // the fields; empty for no question
+		value  string   // that is applied for the field
+	}{
+		"the same is wanted":              {func(*operator) {}, []string{"get one", "apply one"}, "data.a", "b"},
+		"another field is wanted as well": {func(o *operator) { o.more = "x" }, []string{"get one", "apply one"}, "data.a", "b"},
+		"another value is wanted":         {func(o *operator) { o.value = "c" }, []string{"get one", "apply one"}, "", "c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := drifted(t, `{"f:a":{},"f:b":{}}`)
+			var answer error = failure
+			asked := o.decide(func() (convergence.Resolution, error) { return convergence.Restore(), answer })
+			if requests, err := o.step(t); !errors.Is(err, failure) || !slices.Equal(requests, []string{"get one"}) {
+				t.Fatalf("got %v after %q", err, requests)
+			}
+			*asked = nil
+			answer = nil
+			test.change(o)
+			expect(t, o, test.want...)
+			if got := strings.Join(*asked, "; "); got != test.asked {
+				t.Errorf("asked about %q, want %q", got, test.asked)
+			}
+			if value, _, _ := unstructured.NestedString(o.objects["one"].Object, "data", "a"); value != test.value {
+				t.Errorf("applied %q", value)
+			}
+			o.show(o.objects["one"])
+			*asked = nil
+			expect(t, o)
+		})
+	}
+}
+
+// A child that another client has deleted is created again when the handlers have decided about that, once.
+func TestDeletionIsDecidedOnce(t *testing.T) {
+	failure := errors.New("not yet")
+	lost := func(t *testing.T) *operator {
+		t.Helper()
+		o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+		expect(t, o, "apply one")
+		o.show(o.objects["one"])
+		gone := o.objects["one"]
+		delete(o.objects, "one")
+		o.store.observe(readFact(gone, "kopf-test"), true)
+		return o
+	}
+	t.Run("it is decided", func(t *testing.T) {
+		o := lost(t)
+		asked := o.decide(func() (convergence.Resolution, error) { return convergence.Restore(), nil })
+		o.failing, o.failure = 2, failure // the creation
+		if requests, err := o.step(t); !errors.Is(err, failure) || !slices.Equal(requests, []string{"get one", "apply one"}) {
+			t.Errorf("got %v after %q", err, requests)
+		}
+		o.failing = 0
+		expect(t, o, "apply one")
+		if want := []string{""}; !slices.Equal(*asked, want) {
+			t.Errorf("asked about %q", *asked)
+		}
+	})
+	t.Run("it is not decided", func(t *testing.T) {
+		o := lost(t)
+		answer := failure
+		asked := o.decide(func() (convergence.Resolution, error) { return convergence.Restore(), answer })
+		if requests, err := o.step(t); !errors.Is(err, failure) || !slices.Equal(requests, []string{"get one"}) {
+			t.Errorf("got %v after %q", err, requests)
+		}
+		answer = nil
+		expect(t, o, "get one", "apply one")
+		if len(*asked) != 2 {
+			t.Errorf("asked about %q", *asked)
+		}
+	})
+	t.Run("it cannot be read", func(t *testing.T) {
+		o := lost(t)
+		asked := o.decide(func() (convergence.Resolution, error) { return convergence.Restore(), nil })
+		o.failing, o.failure = 1, failure
+		if requests, err := o.step(t); !errors.Is(err, failure) || !slices.Equal(requests, []string{"get one"}) || len(*asked) > 0 {
+			t.Errorf("got %v after %q, asked about %q", err, requests, *asked)
+		}
+	})
+	t.Run("it has only lost its label", func(t *testing.T) {
+		o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+		expect(t, o, "apply one")
+		o.show(o.objects["one"])
+		o.strip()
+		o.store.observe(readFact(o.objects["one"], "kopf-test"), true)
+		asked := o.decide(func() (convergence.Resolution, error) { return convergence.Restore(), nil })
+		expect(t, o, "get one", "apply one", "get one", "apply one")
+		if len(*asked) > 0 {
+			t.Errorf("asked about %q, which are the operator's own marks", *asked)
+		}
+	})
 }

@@ -171,7 +171,8 @@ type operator struct {
 	*Converger
 	owner   Owner
 	options convergence.Options
-	value   string // of the config map
+	value   string // of the field "a" of the config map
+	more    string // another field of it, "b"; empty for none
 	log     logr.Logger
 	drift   func(context.Context, selector.Resource, convergence.Drift) (convergence.Resolution, error)
 }
@@ -195,6 +196,9 @@ func (o *operator) step(t *testing.T) ([]string, error) {
 	defer r.memory.end(nil)
 	ch := &child{Key: Key{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "ns", Name: name}, resource: configMaps}
 	ch.content = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "ns"}, "data": map[string]any{"a": o.value}}
+	if o.more != "" {
+		_ = unstructured.SetNestedField(ch.content, o.more, "data", "b")
+	}
 	_, err := r.apply(t.Context(), ch)
 	return slices.Clone(o.requests), err
 }
