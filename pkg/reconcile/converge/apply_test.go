@@ -517,3 +517,58 @@ func TestUnrestEndsTheAttempts(t *testing.T) {
 		t.Errorf("got %v after %q", err, requests)
 	}
 }
+
+// An operator with a former name that is still running takes fields back, again and again. The child is applied each
+// time, because the operator now owns what it does not want. That is reported once.
+func TestFormerOperatorKeepsApplying(t *testing.T) {
+	server := &cluster{objects: map[string]*unstructured.Unstructured{}}
+	o := renamedOperator(server, "b", "a")
+	var lines []string
+	o.log = funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+	expect(t, o, "apply one")
+	o.showAll()
+	for range patience + 2 {
+		changed := server.objects["one"].DeepCopy()
+		changed.SetManagedFields([]metav1.ManagedFieldsEntry{
+			{Manager: "a", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{}}`)},
+			{Manager: "b", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{},"f:annotations":{},"f:ownerReferences":{}}}`)},
+		})
+		server.objects["one"] = changed
+		server.touch()
+		o.showAll()
+		expect(t, o, "get one", "rename one", "apply one")
+		o.showAll()
+	}
+	reports := slices.DeleteFunc(lines, func(line string) bool {
+		return !strings.Contains(line, "An operator with a former name of this one keeps applying a child")
+	})
+	if len(reports) != 1 {
+		t.Errorf("got %q", reports)
+	}
+}
+
+func TestFailureToTakeOverEndsTheAttempt(t *testing.T) {
+	lost := errors.New("connection lost")
+	for name, test := range map[string]struct {
+		failing  int
+		failure  error
+		requests []string
+		err      error
+	}{
+		"it cannot be read":    {1, lost, []string{"get one"}, lost},
+		"it cannot be written": {2, lost, []string{"get one", "rename one"}, lost},
+		"it is gone":           {2, apierrors.NewNotFound(schema.GroupResource{}, "one"), []string{"get one", "rename one", "get one", "rename one"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &cluster{objects: map[string]*unstructured.Unstructured{}}
+			expect(t, renamedOperator(server, "a"), "apply one")
+			o := renamedOperator(server, "b", "a")
+			o.showAll()
+			o.failing, o.failure = test.failing, test.failure
+			requests, err := o.step(t)
+			if !slices.Equal(requests, test.requests) || !errors.Is(err, test.err) {
+				t.Errorf("got %v after %q", err, requests)
+			}
+		})
+	}
+}

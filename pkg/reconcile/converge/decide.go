@@ -116,7 +116,7 @@ func (c claim) decide(ch *child, v view) decision {
 func (c claim) check(ch *child, v view) error {
 	live := v.live
 	parent := c.owner.Parent
-	byParent := live.controller == parent.UID || live.marks.Parent == parent.String() && live.controller == ""
+	byParent := live.controller == parent.UID || live.marks.Parent == parent.String() // another controller is refused first
 	refuse := func(owner, remedy string) error {
 		return &convergence.NotOursError{Child: live.Key, Owner: owner, Parent: described(parent.String(), parent.UID), Remedy: remedy}
 	}

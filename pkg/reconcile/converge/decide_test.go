@@ -51,6 +51,7 @@ func TestDecisions(t *testing.T) {
 			f.details.Store(&details{fields: []byte(`{"f:metadata":{}}`), unowned: []string{"data"}})
 		}), want: leave},
 		"something else is wanted":             {live: live(func(f *fact) { f.marks.Wanted = "other" }), known: live(), want: change},
+		"nothing but the label":                {live: live(func(f *fact) { *f = fact{uid: "1", owner: f.owner} }), want: change},
 		"the annotation is gone":               {live: live(func(f *fact) { f.marks.Wanted = "" }), known: live(), want: restore},
 		"other fields are ours than before":    {live: live(isChanged), known: live(), want: restore},
 		"another object of the name":           {live: live(func(f *fact) { f.uid = types.UID("2") }), known: live(), want: restore},
@@ -125,6 +126,9 @@ func TestObjectsThatAnOwnerMayTakeOver(t *testing.T) {
 		"another handler of the parent":              {byHandler("declared"), true, `the handler "declared" of the same parent`},
 		"a handler that is not declared":             {byHandler("former"), false, `the handler "former", which is not declared anymore; declare the handler with kopf.ID("former")`},
 		"a handler that is not declared, is adopted": {byHandler("former"), true, ""},
+		"an applied child of such a handler":         {applied(byHandler("former")), false, `the handler "former", which is not declared anymore`},
+		"an applied child of another parent":         {applied(&fact{Key: ch.Key, owner: "x", marks: marks{Handler: "children", Parent: "Shop.kopf.dev ns/other"}}), true, "Shop.kopf.dev ns/other; rename the child"},
+		"no owner, without a namespace":              {&fact{Key: Key{Name: "one"}}, false, "no owner; declare the handler with kopf.AdoptExisting() to take it over, rename the child, or delete the object: kubectl delete configmaps one"},
 		"another parent":                             {&fact{Key: ch.Key, owner: "x", marks: marks{Handler: "children", Parent: "Shop.kopf.dev ns/other"}}, true, "Shop.kopf.dev ns/other; rename the child: an object has one parent"},
 		"another parent, which is not named":         {&fact{Key: ch.Key, owner: "x"}, true, "another parent; rename the child"},
 		"another parent of the same name":            {&fact{Key: ch.Key, owner: "x", controller: "other", marks: marks{Handler: "children", Parent: parent.String()}}, true, "another controller"},
@@ -142,7 +146,8 @@ func TestObjectsThatAnOwnerMayTakeOver(t *testing.T) {
 			if d.action != refuse || !errors.As(d.refusal, &refused) {
 				t.Fatalf("got %d, %v", d.action, d.refusal)
 			}
-			if text := refused.Owner + "; " + refused.Remedy; !strings.HasPrefix(text, test.refusal) {
+			text := refused.Owner + "; " + refused.Remedy
+			if !strings.HasPrefix(text, test.refusal) || test.live.Namespace == "" && strings.HasSuffix(text, " -n ") {
 				t.Errorf("got %s", text)
 			}
 		})

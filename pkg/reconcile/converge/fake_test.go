@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -111,7 +112,7 @@ func (c *cluster) save(u *unstructured.Unstructured, manager string) *unstructur
 	return u.DeepCopy()
 }
 
-// Rename applies a patch that replaces the field managers, bound to a version.
+// Rename applies a patch that replaces the field managers, bound to a version, and an annotation.
 func (c *cluster) Rename(_ context.Context, r selector.Resource, child Key, patch []byte) (*unstructured.Unstructured, error) {
 	if err := c.receive("rename " + child.Name); err != nil {
 		return nil, err
@@ -120,7 +121,10 @@ func (c *cluster) Rename(_ context.Context, r selector.Resource, child Key, patc
 		c.beforeRename()
 	}
 	current := c.objects[child.Name]
-	var operations []struct{ Value json.RawMessage }
+	var operations []struct {
+		Path  string
+		Value json.RawMessage
+	}
 	var entries []metav1.ManagedFieldsEntry
 	var version string
 	switch {
@@ -135,6 +139,15 @@ func (c *cluster) Rename(_ context.Context, r selector.Resource, child Key, patc
 	current = current.DeepCopy()
 	current.SetResourceVersion(fmt.Sprint(c.version + 100))
 	current.SetManagedFields(entries)
+	if last := operations[len(operations)-1]; strings.HasPrefix(last.Path, "/metadata/annotations/") {
+		var text string
+		if err := json.Unmarshal(last.Value, &text); err != nil {
+			return nil, err
+		}
+		annotations := current.GetAnnotations()
+		annotations[strings.ReplaceAll(strings.TrimPrefix(last.Path, "/metadata/annotations/"), "~1", "/")] = text
+		current.SetAnnotations(annotations)
+	}
 	c.objects[child.Name] = current
 	return current.DeepCopy(), nil
 }
