@@ -246,7 +246,7 @@ func TestUndecidedFieldsAreAskedAboutAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := drifted(t, `{"f:a":{},"f:b":{}}`)
-			var answer error = failure
+			answer := failure
 			asked := o.decide(func() (convergence.Resolution, error) { return convergence.Restore(), answer })
 			if requests, err := o.step(t); !errors.Is(err, failure) || !slices.Equal(requests, []string{"get one"}) {
 				t.Fatalf("got %v after %q", err, requests)
