@@ -9,6 +9,7 @@ FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 COPY cmd cmd
+COPY internal internal
 COPY pkg pkg
 ARG VERSION=unknown
 ARG PROGRAM=manager

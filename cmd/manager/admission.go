@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
 // admission declares the admission handlers, and returns the settings by which the API
@@ -30,7 +31,7 @@ func admission(registry *kopf.Registry, examples kopf.Selector) (func(*kopf.Opti
 	registry.OnValidate(examples, check, kopf.Operations("CREATE", "UPDATE"), kopf.Field("spec"))
 	return func(o *kopf.Options) {
 		o.Settings.Admission.Managed = "manager.kopf.dev"
-		server := kopf.WebhookServer{
+		server := servers.Server{
 			Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: service, Port: new(int32(port))},
 			Addr:    host, Port: int(port),
 		}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/hierarchy"
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
@@ -26,7 +27,7 @@ func createJob(ctx context.Context, c *kopf.Change) error {
 		Containers:    []corev1.Container{{Name: "main", Image: "busybox", Command: []string{"sleep", duration(c)}}},
 	}}}}
 	// The pods of the job also get the labels.
-	if err := kopf.Adopt(ctx, job, kopf.Strict(), kopf.Nested("spec.template")); err != nil {
+	if err := hierarchy.Adopt(ctx, job, hierarchy.Strict(), hierarchy.Nested("spec.template")); err != nil {
 		return err
 	}
 	c.SetResult(map[string]any{"job-name": job.Name})
@@ -43,7 +44,7 @@ func createPod(ctx context.Context, c *kopf.Change) error {
 			}},
 		},
 	}}
-	if err := kopf.Adopt(ctx, pod, kopf.Strict()); err != nil {
+	if err := hierarchy.Adopt(ctx, pod, hierarchy.Strict()); err != nil {
 		return err
 	}
 	c.SetResult(map[string]any{"pod-name": pod.GetName()})
@@ -58,7 +59,7 @@ func joinGroup(ctx context.Context, c *kopf.Change) error {
 	if err := c.Client().Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: name}, group); err != nil {
 		return err
 	}
-	return kopf.AppendOwner(ctx, c, group, kopf.NotController())
+	return hierarchy.AppendOwner(ctx, c, group, hierarchy.NotController())
 }
 
 func duration(c *kopf.Change) string {

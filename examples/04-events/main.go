@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/hierarchy"
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
@@ -37,7 +38,7 @@ func createFn(ctx context.Context, _ *kopf.Change) error {
 // its uid.
 func createPod(ctx context.Context, c *kopf.Change) error {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox"}}}}
-	if err := kopf.Adopt(ctx, pod, kopf.Strict()); err != nil {
+	if err := hierarchy.Adopt(ctx, pod, hierarchy.Strict()); err != nil {
 		return err
 	}
 	err := c.Client().Create(ctx, pod)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 )
 
 const peeringName = "kopf-example"
@@ -57,7 +58,7 @@ func watchFn(_ context.Context, t *kopf.Task) error {
 	for !t.Wait(time.Minute) {
 		t.Logger().Info("This operator is still active.")
 	}
-	if t.StopReason().Has(kopf.StopPaused) {
+	if t.StopReason().Has(stop.Paused) {
 		t.Logger().Info("This operator yields to another one.")
 	}
 	return nil

@@ -54,6 +54,6 @@ func main() {
 	kopf.OnEvent(kex, eventFn)
 	kopf.OnEvent(kex, failing)
 	kopf.OnEvent(kex, farewell, kopf.When(isGone))
-	kopf.OnEvent(kex, mirror, kopf.Labels(kopf.Filters{"mirrored": kopf.Equal("yes")}))
+	kopf.OnEvent(kex, mirror, kopf.Labels(map[string]kopf.Matcher{"mirrored": kopf.Equal("yes")}))
 	kopf.Main()
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/hierarchy"
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
@@ -64,7 +65,7 @@ func (h handlers) order(ctx context.Context, c *kopf.Change) error {
 func (handlers) note(ctx context.Context, c *kopf.Change) error {
 	item, _ := c.Spec().String("field")
 	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: c.Name() + "-note", Namespace: c.Namespace()}}
-	if err := kopf.Adopt(ctx, child); err != nil {
+	if err := hierarchy.Adopt(ctx, child); err != nil {
 		return err
 	}
 	child.Data = map[string]string{"item": item}

@@ -56,7 +56,7 @@ func hasEnded(a kopf.Arguments) bool {
 
 func main() {
 	pods := kopf.Resource("v1", "pods")
-	watched := kopf.Labels(kopf.Filters{"watched": kopf.Equal("yes")})
+	watched := kopf.Labels(map[string]kopf.Matcher{"watched": kopf.Equal("yes")})
 	kopf.OnField(pods, "status.phase", phaseChanged, watched)
 	kopf.OnField(pods, "spec.nodeName", scheduled, watched, kopf.ValueBefore(kopf.Absent()), kopf.ValueAfter(kopf.Present()))
 	kopf.Timer(pods, remove, watched, kopf.When(hasEnded), kopf.Idle(2*time.Second), kopf.Interval(time.Minute))

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 func called(_ context.Context, c *kopf.Change) error {
@@ -19,7 +20,7 @@ func called(_ context.Context, c *kopf.Change) error {
 	return nil
 }
 
-func beginsWithSome(value kopf.FieldValue, _ kopf.Arguments) bool {
+func beginsWithSome(value object.Value, _ kopf.Arguments) bool {
 	text, _ := value.Text() // empty if there is no such label
 	return strings.HasPrefix(text, "some")
 }
@@ -42,9 +43,11 @@ func follow(_ context.Context, t *kopf.Task) error {
 
 func main() {
 	kex := kopf.Resource("kopfexamples")
-	label := func(filter kopf.Matcher) kopf.CreateOption { return kopf.Labels(kopf.Filters{"somelabel": filter}) }
-	mark := func(filter kopf.Matcher) kopf.CreateOption {
-		return kopf.Annotations(kopf.Filters{"someannotation": filter})
+	label := func(filter kopf.Matcher) kopf.Option {
+		return kopf.Labels(map[string]kopf.Matcher{"somelabel": filter})
+	}
+	mark := func(filter kopf.Matcher) kopf.Option {
+		return kopf.Annotations(map[string]kopf.Matcher{"someannotation": filter})
 	}
 	// By labels and annotations: values, presence and absence, callbacks.
 	kopf.OnCreate(kex, called, kopf.ID("equal"), label(kopf.Equal("somevalue")), mark(kopf.Equal("somevalue")))

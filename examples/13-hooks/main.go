@@ -12,12 +12,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/login"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 )
 
 // store holds the database of the operator. It is a memo, because all operators of a program
 // would share a variable. Without a function that copies it, all objects have the memo of
 // the operator.
-var store = kopf.NewMemo(func() *database { return &database{} }, nil)
+var store = memo.New(func() *database { return &database{} }, nil)
 
 // The operator watches nothing before this handler has succeeded. Startup handlers are
 // retried: a database may start later than its clients.
@@ -52,7 +53,7 @@ func deleteFn(_ context.Context, c *kopf.Change) error {
 // expire. Its Connection can have any credentials of client-go. This one takes the service
 // account of the pod, or the context of the kubeconfig that the variable names: by default, the
 // current one.
-func connect(_ context.Context, a *kopf.Activity) (*kopf.Connection, error) {
+func connect(_ context.Context, a *kopf.Activity) (*login.Connection, error) {
 	if inCluster, err := login.ServiceAccount(); inCluster != nil || err != nil {
 		return inCluster, err
 	}

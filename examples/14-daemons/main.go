@@ -46,7 +46,7 @@ func prepare(_ context.Context, t *kopf.Task) error {
 
 func main() {
 	kex := kopf.Resource("kopfexamples")
-	kopf.Daemon(kex, monitor, kopf.Labels(kopf.Filters{"monitored": kopf.Equal("yes")}))
+	kopf.Daemon(kex, monitor, kopf.Labels(map[string]kopf.Matcher{"monitored": kopf.Equal("yes")}))
 	kopf.Daemon(kex, follow, kopf.CancellationBackoff(time.Second), kopf.CancellationTimeout(5*time.Second))
 	kopf.Daemon(kex, prepare, kopf.InitialDelay(500*time.Millisecond), kopf.Retries(5))
 	kopf.Main()

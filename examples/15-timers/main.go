@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 )
 
 // counts is a memo: a value in memory for every object, for as long as the object exists.
 // The value could be made from a value of the operator, which is not needed here.
-var counts = kopf.NewMemo(nil, func(*atomic.Int64) *atomic.Int64 { return new(atomic.Int64) })
+var counts = memo.New(nil, func(*atomic.Int64) *atomic.Int64 { return new(atomic.Int64) })
 
 // count has an interval from the end of one call to the start of the next.
 func count(_ context.Context, t *kopf.Tick) error {

@@ -39,9 +39,9 @@ func isAlive(pod kopf.Arguments) bool {
 // for a pod replaces the earlier result for that pod.
 var images = kopf.NewIndexOf(kopf.For[*corev1.Pod](kopf.DefaultRegistry), byImage)
 
-func byImage(_ context.Context, i *kopf.IndexedOf[*corev1.Pod]) (map[string]struct{}, error) {
+func byImage(_ context.Context, pod *corev1.Pod, _ *kopf.Indexed) (map[string]struct{}, error) {
 	set := map[string]struct{}{}
-	for _, container := range i.Object().Spec.Containers {
+	for _, container := range pod.Spec.Containers {
 		set[container.Image] = struct{}{}
 	}
 	return set, nil

@@ -19,10 +19,10 @@ func main() {
 	kopf.OnMutate(kex, defaultNumbers, changes)
 	kopf.OnMutate(kex, convertNumbers, changes)
 	kopf.OnValidate(kex, checkNumbers, changes)
-	kopf.OnValidate(kex, keepLocked, kopf.Operations("DELETE"), kopf.Labels(kopf.Filters{"locked": kopf.Present()}))
+	kopf.OnValidate(kex, keepLocked, kopf.Operations("DELETE"), kopf.Labels(map[string]kopf.Matcher{"locked": kopf.Present()}))
 	kopf.OnValidate(kex, checkPhase, kopf.Operations("UPDATE"), kopf.Subresource("status"))
 	kopf.OnValidate(kex, recordRequest, changes, kopf.SideEffects())
-	kopf.OnValidate(kex, identifyCaller, changes, kopf.Labels(kopf.Filters{"identified": kopf.Present()}))
+	kopf.OnValidate(kex, identifyCaller, changes, kopf.Labels(map[string]kopf.Matcher{"identified": kopf.Present()}))
 
 	kopf.Main(func(o *kopf.Options) {
 		server := servers.Server{ClientCAFile: os.Getenv("CLIENT_CA")} // verifies the certificates of clients

@@ -40,14 +40,14 @@ func theme(_ context.Context, c *kopf.Change) ([]client.Object, error) {
 func tryOut(_ context.Context, c *kopf.Drift) (kopf.Resolution, error) {
 	if c.Deleted() {
 		c.Logger().Info("The theme was deleted, and is created again.", "child", c.Key().Name)
-		return kopf.Restore(), nil
+		return kopf.RestoreDrift(), nil
 	}
 	for _, field := range c.Fields() {
 		c.Logger().Info("The theme was changed.", "field", field.Path, "manager", field.Manager, "since", field.Since)
 	}
 	color, changed := c.Field("data.color")
 	if !changed || !strings.HasPrefix(color.Manager, "kubectl") {
-		return kopf.Restore(), nil
+		return kopf.RestoreDrift(), nil
 	}
 	c.Patch().Set(color.Found.Any(), "status", "tried")
 	return kopf.AcceptFields(color.Path), nil

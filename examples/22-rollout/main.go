@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 )
 
 // revision is a constant in a real operator. Change it when existing objects must be handled
@@ -39,7 +40,7 @@ func render(_ context.Context, c *kopf.Change) error {
 
 func main() {
 	examples := kopf.Resource("kopfexamples")
-	kopf.OnCreate(examples, render, kopf.Revision(revision), kopf.Rollout(kopf.First(1), kopf.ThenPercent(50)))
+	kopf.OnCreate(examples, render, kopf.Revision(revision), kopf.Rollout(rollout.First(1), rollout.ThenPercent(50)))
 	kopf.OnUpdate(examples, render)
 	kopf.Conditions(examples)
 	kopf.Main()

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 
-	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -26,15 +25,15 @@ var (
 	_ storage.CycleBase = fileDiffBase{}
 )
 
-func (s fileDiffBase) Build(body *kopf.Body, extra []object.Path) object.Essence {
+func (s fileDiffBase) Build(body *object.Body, extra []object.Path) object.Essence {
 	return storage.BuildEssence(body, extra)
 }
 
-func (s fileDiffBase) Fetch(ctx context.Context, body *kopf.Body) (object.Essence, error) {
+func (s fileDiffBase) Fetch(ctx context.Context, body *object.Body) (object.Essence, error) {
 	return fetch(ctx, s.file, body, baseKey, storage.DecodeBase)
 }
 
-func (s fileDiffBase) Store(ctx context.Context, body *kopf.Body, _ storage.Patch, essence object.Essence) error {
+func (s fileDiffBase) Store(ctx context.Context, body *object.Body, _ storage.Patch, essence object.Essence) error {
 	// The text has only hashes of the data of Secrets.
 	text, _, err := storage.EncodeBase(body, essence, 0)
 	if err != nil {
@@ -43,11 +42,11 @@ func (s fileDiffBase) Store(ctx context.Context, body *kopf.Body, _ storage.Patc
 	return s.put(ctx, body.UID(), baseKey, []byte(text))
 }
 
-func (s fileDiffBase) FetchCycle(ctx context.Context, body *kopf.Body) (*storage.Cycle, error) {
+func (s fileDiffBase) FetchCycle(ctx context.Context, body *object.Body) (*storage.Cycle, error) {
 	return fetch(ctx, s.file, body, cycleKey, storage.DecodeCycle)
 }
 
-func (s fileDiffBase) StoreCycle(ctx context.Context, body *kopf.Body, _ storage.Patch, c *storage.Cycle) error {
+func (s fileDiffBase) StoreCycle(ctx context.Context, body *object.Body, _ storage.Patch, c *storage.Cycle) error {
 	text, err := storage.EncodeCycle(body, c, 0)
 	if err != nil {
 		return err
@@ -55,12 +54,12 @@ func (s fileDiffBase) StoreCycle(ctx context.Context, body *kopf.Body, _ storage
 	return s.put(ctx, body.UID(), cycleKey, []byte(text))
 }
 
-func (s fileDiffBase) PurgeCycle(ctx context.Context, body *kopf.Body, _ storage.Patch) error {
+func (s fileDiffBase) PurgeCycle(ctx context.Context, body *object.Body, _ storage.Patch) error {
 	return s.remove(ctx, body.UID(), cycleKey)
 }
 
 // fetch decodes a value of the object. It returns nothing if there is none.
-func fetch[T any](ctx context.Context, from file, body *kopf.Body, key string, decode func(*kopf.Body, string) (T, error)) (value T, err error) {
+func fetch[T any](ctx context.Context, from file, body *object.Body, key string, decode func(*object.Body, string) (T, error)) (value T, err error) {
 	text, err := from.get(ctx, body.UID(), key)
 	if text == nil || err != nil {
 		return value, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -17,7 +16,7 @@ type fileProgress struct{ file }
 
 var _ storage.Progress = fileProgress{}
 
-func (s fileProgress) Fetch(ctx context.Context, body *kopf.Body, handlerID string) (*storage.Record, error) {
+func (s fileProgress) Fetch(ctx context.Context, body *object.Body, handlerID string) (*storage.Record, error) {
 	key := recordKey + handlerID
 	text, err := s.get(ctx, body.UID(), key)
 	if text == nil || err != nil {
@@ -30,7 +29,7 @@ func (s fileProgress) Fetch(ctx context.Context, body *kopf.Body, handlerID stri
 	return record, nil
 }
 
-func (s fileProgress) Store(ctx context.Context, body *kopf.Body, _ storage.Patch, handlerID string, record *storage.Record) error {
+func (s fileProgress) Store(ctx context.Context, body *object.Body, _ storage.Patch, handlerID string, record *storage.Record) error {
 	text, err := json.Marshal(record)
 	if err != nil {
 		return err
@@ -38,7 +37,7 @@ func (s fileProgress) Store(ctx context.Context, body *kopf.Body, _ storage.Patc
 	return s.put(ctx, body.UID(), recordKey+handlerID, text)
 }
 
-func (s fileProgress) Purge(ctx context.Context, body *kopf.Body, _ storage.Patch, handlerID string) error {
+func (s fileProgress) Purge(ctx context.Context, body *object.Body, _ storage.Patch, handlerID string) error {
 	return s.remove(ctx, body.UID(), recordKey+handlerID)
 }
 

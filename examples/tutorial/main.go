@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/hierarchy"
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
@@ -18,7 +19,7 @@ func createFn(ctx context.Context, c *kopf.Change) error {
 		return err
 	}
 	pvc := newPVC(c.Name(), size)
-	if err := kopf.Adopt(ctx, pvc); err != nil {
+	if err := hierarchy.Adopt(ctx, pvc); err != nil {
 		return err
 	}
 	// The PVC exists already if an earlier attempt was interrupted after this call.

@@ -10,11 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/kopf-go/kopf/examples/typed/api/v1"
+	"github.com/kopf-go/kopf/pkg/hierarchy"
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
-
-// claim is a short name for the arguments of a handler.
-type claim = *kopf.ChangeOf[*v1.EphemeralVolumeClaim]
 
 func handlers() *kopf.Registry {
 	registry := kopf.NewRegistry()
@@ -25,59 +23,58 @@ func handlers() *kopf.Registry {
 	return registry
 }
 
-func createFn(ctx context.Context, c claim) error {
-	pvc := newPVC(c.Object())
-	if err := kopf.Adopt(ctx, pvc); err != nil {
+func createFn(ctx context.Context, claim *v1.EphemeralVolumeClaim, c *kopf.Change) error {
+	pvc := newPVC(claim)
+	if err := hierarchy.Adopt(ctx, pvc); err != nil {
 		return err
 	}
 	if err := client.IgnoreAlreadyExists(c.Client().Create(ctx, pvc)); err != nil {
 		return err
 	}
-	// c.Object() is a copy. To change the object, pass a function, which gets the latest
+	// The claim is a copy. To change the object, pass a function, which gets the latest
 	// version. Fields that the Go type does not have are kept.
-	c.Update(func(evc *v1.EphemeralVolumeClaim) error {
-		evc.Status.PVCName = pvc.Name
+	kopf.Update(c, func(latest *v1.EphemeralVolumeClaim) error {
+		latest.Status.PVCName = pvc.Name
 		return nil
 	})
 	return nil
 }
 
-func resizeFn(ctx context.Context, c claim) error {
-	size := c.Object().Spec.Size
-	old, err := c.OldObject()
+func resizeFn(ctx context.Context, claim *v1.EphemeralVolumeClaim, c *kopf.Change) error {
+	old := &v1.EphemeralVolumeClaim{}
+	found, err := c.DecodeOld(old) // the old state of very large objects is unknown
 	if err != nil {
 		return err // the former size was no quantity
 	}
-	// The old state of very large objects is unknown.
-	if old != nil && size.Cmp(old.Spec.Size) < 0 {
-		return kopf.Permanent(fmt.Errorf("a volume of %s cannot shrink to %s", &old.Spec.Size, &size))
+	if found && claim.Spec.Size.Cmp(old.Spec.Size) < 0 {
+		return kopf.Permanent(fmt.Errorf("a volume of %s cannot shrink to %s", &old.Spec.Size, &claim.Spec.Size))
 	}
-	pvc := newPVC(c.Object())
+	pvc := newPVC(claim)
 	unsized := pvc.DeepCopy()
 	unsized.Spec.Resources.Requests = nil
 	return c.Client().Patch(ctx, pvc, client.MergeFrom(unsized)) // patches only the size
 }
 
 // hasVolume is a filter that sees the Go type.
-func hasVolume(evc *v1.EphemeralVolumeClaim) bool { return evc.Status.PVCName != "" }
+func hasVolume(claim *v1.EphemeralVolumeClaim) bool { return claim.Status.PVCName != "" }
 
 // watchFn gets the object as it is when the timer calls it.
-func watchFn(ctx context.Context, t *kopf.TickOf[*v1.EphemeralVolumeClaim]) error {
+func watchFn(ctx context.Context, claim *v1.EphemeralVolumeClaim, t *kopf.Tick) error {
 	pvc := &corev1.PersistentVolumeClaim{}
-	if err := t.Client().Get(ctx, client.ObjectKey{Namespace: t.Namespace(), Name: t.Object().Status.PVCName}, pvc); err != nil {
+	if err := t.Client().Get(ctx, client.ObjectKey{Namespace: t.Namespace(), Name: claim.Status.PVCName}, pvc); err != nil {
 		return err
 	}
 	t.Logger().Info("The claim has a volume.", "phase", pvc.Status.Phase)
 	return nil
 }
 
-func newPVC(evc *v1.EphemeralVolumeClaim) *corev1.PersistentVolumeClaim {
+func newPVC(claim *v1.EphemeralVolumeClaim) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: evc.Namespace, Name: evc.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Resources: corev1.VolumeResourceRequirements{
-				Requests: corev1.ResourceList{corev1.ResourceStorage: evc.Spec.Size},
+				Requests: corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Size},
 			},
 		},
 	}

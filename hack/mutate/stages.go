@@ -20,8 +20,8 @@ var protocol = []string{
 	"pkg/reconcile/pass.go",
 	"pkg/reconcile/objectstate.go",
 	"pkg/reconcile/handover.go",
-	"pkg/reconcile/execution/progress.go",
-	"pkg/reconcile/execution/stored.go",
+	"pkg/reconcile/call/progress.go",
+	"pkg/reconcile/call/stored.go",
 }
 
 // isBelow reports whether a file is one of the names, or in a folder that is one of them.

@@ -10,4 +10,6 @@
 // flag must disable the variables that it excludes.
 //
 // Specification: Command-line options.
+//
+// This package carries no compatibility promise.
 package cli

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kopf-go/kopf/internal/request"
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
-	"github.com/kopf-go/kopf/pkg/model/request"
 )
 
 // requestHelp is the help of the commands that send requests.

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kopf-go/kopf/pkg/hierarchy"
-	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 var wanted = map[string]string{"somelabel": "somevalue"}
@@ -87,7 +86,7 @@ func TestNestedLabelsOfCustomTypes(t *testing.T) {
 	}}
 	noError(t, hierarchy.Label(handling(), obj,
 		hierarchy.Nested("spec.own", "spec.pods", "spec.byName.a", "spec.byName.b", "spec.any", "spec.Untagged", "spec.absent.deep"),
-		hierarchy.NestedPath(object.Path{"spec", "free.form", "t"})))
+		hierarchy.Nested("/spec/free.form/t")))
 	equal(t, obj.Spec.Own.Metadata.Labels, wanted)
 	equal(t, obj.Spec.Pods.Labels, wanted)
 	equal(t, obj.Spec.ByName["a"].Labels, wanted)

@@ -39,7 +39,7 @@ type RemovalOption interface {
 	forRemoval()
 }
 
-// OwnershipOption is an option of AppendOwnerReference and OwnerReference.
+// OwnershipOption is an option of AppendOwnerReference, BuildOwnerReference, and AppendOwner.
 type OwnershipOption interface {
 	ReferenceOption
 	forOwnership()
@@ -69,7 +69,7 @@ func Forced() ForcedOption { return option(func(c *config) { c.forced = true }) 
 // a random suffix. Use it if there is one child of its kind.
 func Strict() NamingOption { return option(func(c *config) { c.strict = true }) }
 
-// Nested also labels objects inside the object. It takes fields in dotted notation:
+// Nested also labels objects inside the object. It takes the paths of fields, as object.ParsePath does:
 // "spec.template" of a Deployment or a Job, "spec.jobTemplate.spec.template" of
 // a CronJob. A field that the object does not have is ignored; a template that
 // is a field of a Go struct is always there.
@@ -81,11 +81,6 @@ func Nested(fields ...string) LabelOption {
 			c.nested = append(c.nested, path)
 		}
 	})
-}
-
-// NestedPath is Nested for fields whose names contain dots.
-func NestedPath(paths ...object.Path) LabelOption {
-	return option(func(c *config) { c.nested = append(c.nested, paths...) })
 }
 
 // Labels sets the labels to add. Default: those of the owner. An empty or nil map

@@ -25,7 +25,6 @@ func TestOptionsFitOnlyWhereTheyApply(t *testing.T) {
 		"Forced":        {hierarchy.Forced, []string{"Label", "HarmonizeNaming", "AdjustNamespace"}},
 		"Strict":        {hierarchy.Strict, []string{"HarmonizeNaming"}},
 		"Nested":        {hierarchy.Nested, []string{"Label"}},
-		"NestedPath":    {hierarchy.NestedPath, []string{"Label"}},
 		"Labels":        {hierarchy.Labels, []string{"Label"}},
 		"Name":          {hierarchy.Name, []string{"HarmonizeNaming"}},
 		"Namespace":     {hierarchy.Namespace, []string{"AdjustNamespace"}},

@@ -148,12 +148,12 @@ func TestAdoptWarnsOfAChildInAnotherNamespace(t *testing.T) {
 }
 
 func TestReferences(t *testing.T) {
-	ref, err := hierarchy.OwnerReference(ownerMap())
+	ref, err := hierarchy.BuildOwnerReference(ownerMap())
 	noError(t, err)
 	equal(t, ref, reference())
 
 	want := corev1.ObjectReference{APIVersion: "kopf.dev/v1", Kind: "KopfExample", Name: "example", Namespace: "default", UID: "uid-1"}
-	got, err := hierarchy.ObjectReference(ownerMap())
+	got, err := hierarchy.BuildObjectReference(ownerMap())
 	noError(t, err)
 	equal(t, got, want)
 

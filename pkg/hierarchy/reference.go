@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// OwnerReference returns the reference that a child has to its owner; the owner
+// BuildOwnerReference returns the reference that a child has to its owner; the owner
 // is anything that OwnerOf takes. By default the owner controls the child and
 // is not removed before it; see NotController and NotBlocking. It fails if the
 // owner's apiVersion, kind, name or uid is unknown.
-func OwnerReference(owner any, opts ...OwnershipOption) (metav1.OwnerReference, error) {
+func BuildOwnerReference(owner any, opts ...OwnershipOption) (metav1.OwnerReference, error) {
 	c, err := collect(opts)
 	if err != nil {
 		return metav1.OwnerReference{}, err
@@ -44,11 +44,11 @@ func (c *config) ownerReference(owner Owner) (metav1.OwnerReference, error) {
 	}, nil
 }
 
-// ObjectReference returns the reference by which events and fields of other
+// BuildObjectReference returns the reference by which events and fields of other
 // objects name an object; the object is anything that OwnerOf takes. It fails
 // if the object's apiVersion, kind or name is unknown. Namespace and uid may be
 // empty.
-func ObjectReference(obj any) (corev1.ObjectReference, error) {
+func BuildObjectReference(obj any) (corev1.ObjectReference, error) {
 	owner, err := OwnerOf(obj)
 	if err != nil {
 		return corev1.ObjectReference{}, err
@@ -56,7 +56,7 @@ func ObjectReference(obj any) (corev1.ObjectReference, error) {
 	return owner.objectReference()
 }
 
-// ObjectReferences is ObjectReference for one object or a list. The scheme supplies
+// ObjectReferences is BuildObjectReference for one object or a list. The scheme supplies
 // the kinds of typed objects that lack them; it may be nil.
 func ObjectReferences(objs any, scheme *runtime.Scheme) ([]corev1.ObjectReference, error) {
 	var refs []corev1.ObjectReference

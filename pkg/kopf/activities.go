@@ -2,23 +2,60 @@ package kopf
 
 import (
 	"context"
+	"time"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/login"
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/operator"
 )
 
-// Activity has the arguments of operator handlers. Its methods are those of
-// [handler.Activity]: Client, Logger, Memo, Param, Retry, Started, and Runtime.
-type Activity = handler.Activity
+// Activity has the arguments of handlers of the operator itself: OnStartup, OnCleanup, OnLogin,
+// and OnProbe.
+//
+// Specification: Arguments.
+type Activity struct{ call *handler.Call }
 
-// Connection is the result of a login handler: a configuration of client-go, the time when
-// it expires, and its priority. Its fields are those of [login.Connection].
-type Connection = login.Connection
+func activityOf(c *handler.Call) *Activity { return &Activity{c} }
 
-// Startup has the arguments of a startup handler.
+var _ memo.Holder = (*Activity)(nil)
+
+// Logger returns a logger that adds the handler to every line.
+func (a *Activity) Logger() logr.Logger { return a.call.Operator.Logger }
+
+// Param returns the value of the option Param, or nil without it.
+func (a *Activity) Param() any { return a.call.Param() }
+
+// Client returns a client of the cluster with the operator's permissions. It returns nil
+// for logins, which establish the connection.
+func (a *Activity) Client() client.Client {
+	if a.call.Operator.Client == nil {
+		return nil
+	}
+	return a.call.Operator.Client()
+}
+
+// Memo returns the operator's values in memory, from which the values of the objects are
+// copied. Use a memo.Memo to get its value.
+//
+// Specification: In-memory containers, "Operator memos".
+func (a *Activity) Memo() *memo.Values { return a.call.Operator.Memo }
+
+// Retry returns the number of earlier attempts: 0 for the first attempt.
+func (a *Activity) Retry() int { return a.call.Attempt.Retry }
+
+// Started returns the time of the first attempt.
+func (a *Activity) Started() time.Time { return a.call.Attempt.Started }
+
+// Runtime returns the time from the first attempt to this one.
+func (a *Activity) Runtime() time.Duration { return a.call.Runtime() }
+
+// Startup has the arguments of a startup handler: those of Activity, and the Settings.
 type Startup struct {
-	*Activity
+	Activity
 	settings *Settings
 }
 
@@ -36,10 +73,14 @@ func (s *Startup) Settings() *Settings { return s.settings }
 // does not start. Every replica calls them.
 //
 // Specification: Startup.
-func (r *Registry) OnStartup(fn func(context.Context, *Startup) error, options ...ActivityOption) {
-	r.activity(handler.OnStartup, fn, fn == nil, options, func(ctx context.Context, a *Activity) (any, error) {
-		return nil, fn(ctx, &Startup{a, operator.SettingsFrom(ctx)})
-	})
+func (r *Registry) OnStartup(fn func(context.Context, *Startup) error, options ...Option) {
+	var function handler.Function
+	if fn != nil {
+		function = handler.Function{Origin: fn, Call: func(ctx context.Context, c *handler.Call) (any, error) {
+			return nil, fn(ctx, &Startup{*activityOf(c), operator.SettingsFrom(ctx)})
+		}}
+	}
+	r.declared().Add(handler.ForOperator(handler.OnStartup, function, options...))
 }
 
 // OnCleanup declares a handler that is called when the operator ends, after the handlers of
@@ -48,10 +89,8 @@ func (r *Registry) OnStartup(fn func(context.Context, *Startup) error, options .
 // is killed, does not call them.
 //
 // Specification: Shutdown.
-func (r *Registry) OnCleanup(fn func(context.Context, *Activity) error, options ...ActivityOption) {
-	r.activity(handler.OnCleanup, fn, fn == nil, options, func(ctx context.Context, a *Activity) (any, error) {
-		return nil, fn(ctx, a)
-	})
+func (r *Registry) OnCleanup(fn func(context.Context, *Activity) error, options ...Option) {
+	r.declared().Add(handler.ForOperator(handler.OnCleanup, functionOf(fn, activityOf), options...))
 }
 
 // OnLogin declares a handler that returns how to connect to the cluster. With login
@@ -62,10 +101,8 @@ func (r *Registry) OnCleanup(fn func(context.Context, *Activity) error, options 
 // priority is used.
 //
 // Specification: Authentication.
-func (r *Registry) OnLogin(fn func(context.Context, *Activity) (*Connection, error), options ...ActivityOption) {
-	r.activity(handler.OnLogin, fn, fn == nil, options, func(ctx context.Context, a *Activity) (any, error) {
-		return fn(ctx, a)
-	})
+func (r *Registry) OnLogin(fn func(context.Context, *Activity) (*login.Connection, error), options ...Option) {
+	r.declared().Add(handler.ForOperator(handler.OnLogin, returningOf(fn, activityOf), options...))
 }
 
 // OnProbe declares a handler whose result becomes a part of the health endpoint, under the
@@ -75,40 +112,11 @@ func (r *Registry) OnLogin(fn func(context.Context, *Activity) (*Connection, err
 // a request.
 //
 // Specification: Health-checks, "Probe handlers".
-func (r *Registry) OnProbe(fn func(context.Context, *Activity) (any, error), options ...ActivityOption) {
-	r.activity(handler.OnProbe, fn, fn == nil, options, fn)
+func (r *Registry) OnProbe(fn func(context.Context, *Activity) (any, error), options ...Option) {
+	r.declared().Add(handler.ForOperator(handler.OnProbe, returningOf(fn, activityOf), options...))
 }
 
 // hasLogin reports whether login handlers connect the operator.
-func hasLogin(r *Registry) bool {
-	return len(orDefault(r).declared().Activities().OfKind(handler.OnLogin)) > 0
-}
-
-// activity adds a handler. The origin is the function of the developer.
-func (r *Registry) activity(kind handler.Kind, origin any, missing bool, options []ActivityOption, call handler.ActivityFunc) {
-	var function handler.Function
-	if !missing {
-		function = handler.Function{Origin: origin, Activity: call}
-	}
-	r.declared().Add(handler.ForOperator(kind, function, options...))
-}
-
-// OnStartup declares a startup handler in DefaultRegistry. See Registry.OnStartup.
-func OnStartup(fn func(context.Context, *Startup) error, options ...ActivityOption) {
-	DefaultRegistry.OnStartup(fn, options...)
-}
-
-// OnCleanup declares a cleanup handler in DefaultRegistry. See Registry.OnCleanup.
-func OnCleanup(fn func(context.Context, *Activity) error, options ...ActivityOption) {
-	DefaultRegistry.OnCleanup(fn, options...)
-}
-
-// OnLogin declares a login handler in DefaultRegistry. See Registry.OnLogin.
-func OnLogin(fn func(context.Context, *Activity) (*Connection, error), options ...ActivityOption) {
-	DefaultRegistry.OnLogin(fn, options...)
-}
-
-// OnProbe declares a probe in DefaultRegistry. See Registry.OnProbe.
-func OnProbe(fn func(context.Context, *Activity) (any, error), options ...ActivityOption) {
-	DefaultRegistry.OnProbe(fn, options...)
+func (r *Registry) hasLogin() bool {
+	return r != nil && len(r.declared().Activities().OfKind(handler.OnLogin)) > 0
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/login"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 )
 
 var errNo = errors.New("no")
@@ -60,7 +63,7 @@ func TestAnOperatorThatIsStoppedWhileItStarts(t *testing.T) {
 }
 
 func TestActivitiesHaveTheMemoOfTheOperatorAndAClient(t *testing.T) {
-	r, memo := NewRegistry(), NewMemo(func() *int { return new(int) }, nil)
+	r, memo := NewRegistry(), memo.New(func() *int { return new(int) }, nil)
 	r.OnStartup(func(_ context.Context, s *Startup) error {
 		*memo.Of(s) = 5
 		if s.Client() == nil || s.Param() != "p" || s.Retry() != 0 {
@@ -105,7 +108,7 @@ func TestMistakesInActivities(t *testing.T) {
 
 func TestALoginHandlerExcludesAConfig(t *testing.T) {
 	r := NewRegistry()
-	r.OnLogin(func(context.Context, *Activity) (*Connection, error) { return nil, errNo }, ID("login"))
+	r.OnLogin(func(context.Context, *Activity) (*login.Connection, error) { return nil, errNo }, ID("login"))
 	if err := Run(t.Context(), Options{Registry: r, Config: unreachable()}); err == nil || !strings.Contains(err.Error(), "Options.Config has no effect") {
 		t.Errorf("got %v", err)
 	}
@@ -113,7 +116,7 @@ func TestALoginHandlerExcludesAConfig(t *testing.T) {
 
 func TestALoginThatFailsEndsTheOperator(t *testing.T) {
 	r := NewRegistry()
-	r.OnLogin(func(context.Context, *Activity) (*Connection, error) { return nil, Permanent(errNo) }, ID("login"))
+	r.OnLogin(func(context.Context, *Activity) (*login.Connection, error) { return nil, Permanent(errNo) }, ID("login"))
 	if err := Run(t.Context(), Options{Registry: r}); !errors.Is(err, errNo) || !strings.Contains(err.Error(), "the operator cannot log in") {
 		t.Errorf("got %v", err)
 	}

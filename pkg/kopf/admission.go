@@ -1,134 +1,100 @@
 package kopf
 
 import (
-	"context"
+	"crypto/x509"
+	"net/http"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Admission has the arguments of an AdmissionFunc. Its methods are those of
-// [handler.Admission]: Operation, Subresource, OldBody, UserInfo, DryRun, Headers, TLSPeer,
-// Warn, and as for Change.
+// Admission has the arguments of an admission handler: the object under review, and the request.
+// Use it only while the handler runs, and only in the handler's goroutine; the Patch can be shared.
 //
-//	go doc github.com/kopf-go/kopf/pkg/model/handler.Admission
-type Admission = handler.Admission
-
-// AdmissionFunc is a handler of admission reviews.
-type AdmissionFunc = handler.AdmissionFunc
-
-// AdmissionError rejects the request of a user; see Reject.
-type AdmissionError = handler.AdmissionError
-
-// Reject returns an error for admission handlers that rejects a request, with a message for
-// the user and an HTTP status from 400 to 599. Any other error also rejects the request,
-// with its text and the status 500.
+// An error of the handler rejects the user's request and is shown to the user; see Reject. The
+// context is canceled when the API server stops waiting. A handler is called once, possibly for
+// a request that another webhook rejects afterwards. It must not have effects elsewhere
+// unless it is declared with SideEffects, and never in a dry run.
 //
-// Specification: Admission control, "Admission errors".
-func Reject(message string, code int) error { return handler.Reject(message, code) }
-
-// HasAdmission reports whether admission handlers are declared. An operator with such
-// handlers needs a server for the reviews of the API server: Settings.Admission.Server.
-func (r *Registry) HasAdmission() bool { return r.declared().HasAdmission() }
-
-// OnValidate declares a handler that checks objects before the API server stores them. An
-// error rejects the request, see Reject. The operator needs a server for its API servers to
-// call: Settings.Admission.Server.
+// Diff is the difference from Old to New for the entire object, including its
+// status and its system metadata. If the handler has a field, the difference is relative
+// to it.
 //
-// Specification: Admission control, "Validation handlers".
-func (r *Registry) OnValidate(sel Selector, fn AdmissionFunc, options ...AdmissionOption) {
-	r.declared().Add(handler.Validate(sel, handler.Function{Admission: fn}, options...))
+// Specification: Arguments, "Resource admission kwargs"; Admission control.
+type Admission struct {
+	reading
+	writing
 }
 
-// OnMutate declares a handler that changes objects before the API server stores them, with
-// Admission.Patch. Otherwise, it is like OnValidate.
-//
-// Specification: Admission control, "Mutation handlers".
-func (r *Registry) OnMutate(sel Selector, fn AdmissionFunc, options ...AdmissionOption) {
-	r.declared().Add(handler.Mutate(sel, handler.Function{Admission: fn}, options...))
-}
+func admissionOf(c *handler.Call) *Admission { return &Admission{reading{c}, writing{c}} }
 
-// OnValidate declares a handler that checks objects before the API server stores them, in
-// DefaultRegistry. See Registry.OnValidate.
-func OnValidate(sel Selector, fn AdmissionFunc, options ...AdmissionOption) {
-	DefaultRegistry.OnValidate(sel, fn, options...)
-}
+// Operation returns CREATE, UPDATE, DELETE, or CONNECT. Reason returns it as a reason of change
+// handlers, for code shared with them; it is empty for a connection.
+func (a *Admission) Operation() admissionv1.Operation { return a.reading.call.Review.Operation }
 
-// OnMutate declares a handler that changes objects before the API server stores them, in
-// DefaultRegistry. See Registry.OnMutate.
-func OnMutate(sel Selector, fn AdmissionFunc, options ...AdmissionOption) {
-	DefaultRegistry.OnMutate(sel, fn, options...)
-}
+// Subresource returns the requested subresource, such as "status" or "scale", or "" for
+// the object itself. The body of a subresource can have another kind, such as Scale.
+func (a *Admission) Subresource() string { return a.reading.call.Review.Subresource }
 
-// AdmissionOf is an Admission of a typed object.
-type AdmissionOf[T client.Object] struct {
-	*Admission
-	object T
-}
+// DryRun reports whether the request is a dry run, in which the handler must not have
+// any effects.
+func (a *Admission) DryRun() bool { return a.reading.call.Review.DryRun }
 
-// Bind sets the arguments, and decodes the object. See ChangeOf.Bind.
-func (a *AdmissionOf[T]) Bind(to *Admission) (err error) {
-	a.Admission = to
-	a.object, err = reviewed[T](to, to.Body())
-	return err
-}
+// OldBody returns the stored object, or nil for a creation.
+func (a *Admission) OldBody() *object.Body { return a.reading.call.Review.Old }
 
-// Object returns the object that the API server will store, or, for a deletion, the object
-// that it will delete. Changing it has no effect: use Update, or the Patch. It returns nil
-// if the review is about something of another kind, as with the subresources "scale" and
-// "exec"; see Body. If the object does not fit the type, the handler is not called: a
-// validation rejects the request with 422, and a mutation passes it on unchanged, because
-// the API server checks the schema of custom resources after the mutations.
-func (a *AdmissionOf[T]) Object() T { return a.object }
-
-// OldObject returns the object as it is stored now, decoded at every call. It returns nil for
-// a creation. If the stored object does not fit the type, it returns a MisfitError; a
+// DecodeOld decodes the object as it is stored now into a pointer to a Go type. It returns false
+// for a creation, and if the review is about something of another kind, as with the subresource
+// "scale". If the stored object does not fit the type, it returns a MisfitError; a
 // validation that returns that error rejects the request with 422, also if the request
 // corrects the object.
-func (a *AdmissionOf[T]) OldObject() (T, error) {
-	old, err := reviewed[T](a.Admission, a.OldBody())
-	return old, former(err)
-}
-
-// Update changes the object with a function, which is called with the result of the earlier
-// handlers. Fields that the Go type does not know stay on the object.
-func (a *AdmissionOf[T]) Update(change func(T) error) { update(a.Patch(), change) }
-
-// OnValidate is Registry.OnValidate for the type.
-func (t Typed[T]) OnValidate(fn func(context.Context, *AdmissionOf[T]) error, options ...AdmissionOption) {
-	t.registry.declared().Add(handler.Validate(Selector{}, admitting(fn), options...))
-}
-
-// OnMutate is Registry.OnMutate for the type.
-func (t Typed[T]) OnMutate(fn func(context.Context, *AdmissionOf[T]) error, options ...AdmissionOption) {
-	t.registry.declared().Add(handler.Mutate(Selector{}, admitting(fn), options...))
-}
-
-// admitting wraps a typed handler of admission reviews.
-func admitting[T client.Object](fn func(context.Context, *AdmissionOf[T]) error) handler.Function {
-	if fn == nil {
-		return handler.Function{Object: newOf[T]()}
+func (a *Admission) DecodeOld(into any) (bool, error) {
+	old := a.OldBody()
+	if !isOfKind(a.reading.call, old) {
+		return false, nil
 	}
-	call := func(ctx context.Context, a *Admission) error {
-		typed := &AdmissionOf[T]{}
-		if err := typed.Bind(a); err != nil {
-			return err
-		}
-		return fn(ctx, typed)
-	}
-	return handler.Function{Admission: call, Origin: fn, Object: newOf[T]()}
+	return true, former(handler.DecodeObject(old.Raw(), into))
 }
 
-// reviewed decodes one of the objects of a review.
-func reviewed[T client.Object](a *Admission, body *Body) (T, error) {
-	if !isOfKind(a, body) {
-		var none T
-		return none, nil
+// UserInfo returns the user who has sent the request, as the API server has
+// authenticated it.
+//
+// Specification: Arguments, "User information".
+func (a *Admission) UserInfo() authenticationv1.UserInfo { return a.reading.call.Review.User }
+
+// Headers returns the headers of the API server's HTTP request, including its
+// credentials: do not log them. The handler can modify the result.
+//
+// Specification: Arguments, "Request credentials".
+func (a *Admission) Headers() http.Header {
+	if a.reading.call.Review.Headers == nil {
+		return http.Header{}
 	}
-	return decode[T](body.Raw())
+	return a.reading.call.Review.Headers()
+}
+
+// TLSPeer returns the client certificate of the API server, not of the user. It returns
+// nil if there was no certificate, or if the webhook server could not verify it. Do not
+// modify the result.
+//
+// Specification: Arguments, "Request credentials".
+func (a *Admission) TLSPeer() *x509.Certificate { return a.reading.call.Review.Peer }
+
+// Warn shows a warning to the user, whether or not the request is admitted. Use less
+// than 120 characters; Kubernetes truncates warnings longer than 256.
+//
+// Specification: Admission control, "Admission warnings".
+func (a *Admission) Warn(message string) {
+	if a.reading.call.Review.Warn != nil {
+		a.reading.call.Review.Warn(message)
+	}
 }
 
 // isOfKind reports whether a body of the review is an object of the resource, and not of a
 // subresource.
-func isOfKind(a *Admission, body *Body) bool { return body != nil && body.Kind() == a.Resource().Kind }
+func isOfKind(c *handler.Call, body *object.Body) bool {
+	return body != nil && body.Kind() == c.Resource().Kind
+}

@@ -23,19 +23,19 @@ func timerFn(context.Context, *Tick) error { return nil }
 
 func indexFn(context.Context, *Indexed) (map[string]int, error) { return nil, nil }
 
-func daemonPod(context.Context, *TaskOf[*corev1.Pod]) error { return nil }
+func daemonPod(context.Context, *corev1.Pod, *Task) error { return nil }
 
-func timerPod(context.Context, *TickOf[*corev1.Pod]) error { return nil }
+func timerPod(context.Context, *corev1.Pod, *Tick) error { return nil }
 
-func indexPod(context.Context, *IndexedOf[*corev1.Pod]) (map[string]int, error) { return nil, nil }
+func indexPod(context.Context, *corev1.Pod, *Indexed) (map[string]int, error) { return nil, nil }
 
 func admitFn(context.Context, *Admission) error { return nil }
 
-func admitPod(context.Context, *AdmissionOf[*corev1.Pod]) error { return nil }
+func admitPod(context.Context, *corev1.Pod, *Admission) error { return nil }
 
-func createPod(context.Context, *ChangeOf[*corev1.Pod]) error { return nil }
+func createPod(context.Context, *corev1.Pod, *Change) error { return nil }
 
-func watchPod(context.Context, *EventOf[*corev1.Pod]) error { return nil }
+func watchPod(context.Context, *corev1.Pod, *WatchEvent) error { return nil }
 
 // declared returns the handlers of a registry as kind, id, and selector.
 func declared(t *testing.T, r *Registry) []string {
@@ -146,18 +146,25 @@ func TestDeclarationInANilRegistryIsAMistake(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 			}
-			if len(DefaultRegistry.declared().Activities()) > 0 || len(DefaultRegistry.DeclaredNeeds()) > 0 {
+			if len(DefaultRegistry.declared().Activities()) > 0 || len(DefaultRegistry.declared().Needs()) > 0 {
 				t.Error("it is declared in the default registry")
 			}
 		})
 	}
 }
 
-func TestOperatorWithoutARegistryUsesTheDefaultRegistry(t *testing.T) {
+// A nil registry is probably a variable that is not set yet. It must not become the default one.
+func TestOperatorWithoutARegistryIsAMistake(t *testing.T) {
 	r := withDefaultRegistry(t)
 	r.OnCreate(Selector{}, createFn)
-	if _, err := NewOperator(Options{}); err == nil || !strings.Contains(err.Error(), "createFn") {
-		t.Errorf("got %v, want the mistake in the default registry", err)
+	for name, make := range map[string]func() error{
+		"NewOperator": func() error { _, err := NewOperator(Options{}); return err },
+		"Run":         func() error { return Run(t.Context(), Options{}) },
+		"Add":         func() error { _, err := Add(nil, Options{}); return err },
+	} {
+		if err := make(); err == nil || !strings.Contains(err.Error(), "kopf.Options.Registry is nil") || strings.Contains(err.Error(), "createFn") {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
 
@@ -170,6 +177,27 @@ func TestAdmissionHandlersWithoutAServerAreAMistake(t *testing.T) {
 	r.OnStartup(func(context.Context, *Startup) error { return nil }, ID("it-can-set-the-server"))
 	if _, err := NewOperator(Options{Registry: r}); err != nil {
 		t.Error(err)
+	}
+}
+
+// Everything that is known before a connection is reported, at once.
+func TestMistakesAreReportedTogether(t *testing.T) {
+	r := NewRegistry()
+	r.OnValidate(Resource("kex"), admitFn)
+	r.Ensure(Resource("kex"), func(context.Context, *Change) ([]client.Object, error) { return nil, nil }, ID("children"))
+	r.OnCreate(Resource("kex"), createFn, Timeout(-1))
+	broken := Settings{}
+	broken.Execution.Workers = -1
+	_, err := NewOperator(Options{Registry: r, Settings: broken})
+	for _, want := range []string{"Settings.Admission.Server", "set settings.Name", "the timeout -1ns is negative", "Execution.Workers"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+	drift := NewRegistry()
+	drift.OnDrift(Resource("kex"), func(context.Context, *Drift) (Resolution, error) { return Resolution{}, nil }, ID("drift"))
+	if _, err := NewOperator(Options{Registry: drift}); err == nil || !strings.Contains(err.Error(), "kopf.Ensure, which is not declared") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -242,20 +270,20 @@ func TestRefusedTypedHandlers(t *testing.T) {
 		}, `the id "indexFn" is taken by another declaration of an index`},
 		"an index of an interface": {
 			func(r *Registry) {
-				NewIndexOf(For[client.Object](r), func(context.Context, *IndexedOf[client.Object]) (map[string]int, error) { return nil, nil }, ID("a"))
+				NewIndexOf(For[client.Object](r), func(context.Context, client.Object, *Indexed) (map[string]int, error) { return nil, nil }, ID("a"))
 			}, "it has no resource",
 		},
 		"a literal without an id": {func(r *Registry) {
-			For[*corev1.Pod](r).OnEvent(func(context.Context, *EventOf[*corev1.Pod]) error { return nil })
+			For[*corev1.Pod](r).OnEvent(func(context.Context, *corev1.Pod, *WatchEvent) error { return nil })
 		}, "add kopf.ID"},
 		"an interface for a type": {
 			func(r *Registry) {
-				For[client.Object](r).OnCreate(func(context.Context, *ChangeOf[client.Object]) error { return nil }, ID("a"))
+				For[client.Object](r).OnCreate(func(context.Context, client.Object, *Change) error { return nil }, ID("a"))
 			}, "it has no resource: specify one with kopf.Resource(...), or pass a pointer to a Go type to kopf.For",
 		},
 		"an interface for a type of events": {
 			func(r *Registry) {
-				For[client.Object](r).OnEvent(func(context.Context, *EventOf[client.Object]) error { return nil }, ID("a"))
+				For[client.Object](r).OnEvent(func(context.Context, client.Object, *WatchEvent) error { return nil }, ID("a"))
 			}, "it has no resource",
 		},
 	}

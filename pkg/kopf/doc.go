@@ -19,18 +19,18 @@
 // This page groups the API by purpose. To show one part of it, run, for example:
 //
 //	go doc github.com/kopf-go/kopf/pkg/kopf OnCreate
-//	go doc github.com/kopf-go/kopf/pkg/model/handler.Change
+//	go doc github.com/kopf-go/kopf/pkg/kopf Change
 //
 // # Handlers of changes
 //
 //	OnCreate, OnUpdate, OnDelete, OnResume   what happened to an object
 //	OnField                                  a field changed
 //	OnEvent                                  every watch event, without retries
-//	ChangeFunc, Change                       the function, and its arguments
-//	EventFunc, WatchEvent                    the same for OnEvent
+//	Change                                   the arguments of a handler
+//	WatchEvent                               the same for OnEvent
 //	Reason, ReasonCreate, ReasonUpdate,
 //	ReasonDelete, ReasonResume               why the handler is called
-//	Conditions                               the status says what the handlers have come to
+//	Conditions                               the status has the outcome of the handlers
 //
 // A handler reads the object from its arguments, changes it with Change.Patch, stores a
 // result in the status with Change.SetResult, and divides its work with Change.Subhandler.
@@ -40,78 +40,70 @@
 //
 // # Children
 //
-//	Ensure, ChildrenFunc                     the children that an object should have
+//	Ensure                                   the children that an object should have
 //	AllowEmpty, AdoptExisting, Prune,
 //	Recreate, WaitReady, WatchIndex          its options
 //	InWave, KeepAnnotation                   about one child
-//	ChildError, NotOursError, EmptyError     why a child is not what it should be
-//	OnDrift, DriftFunc                       what others change in such a child
-//	Drift, DriftOf, DriftedField, ChildKey   the arguments of the function
-//	Resolution, Restore, Accept,
-//	AcceptFields                             its answer
-//	Adopt, AppendOwner                       for children that your handlers create themselves
-//	OnChild, OnChildOf                       a child of an object was created, changed, or deleted
-//	ChildFunc, ChildChange                   the function, and its arguments
-//	ChildChangeOf, FamilyChange              the arguments for Go types
+//	OnDrift, Drift                           what others change in such a child
+//	Resolution, RestoreDrift, AcceptDrift,
+//	AcceptFields                             the answer of the function
+//	OnChild, OnChildOf, ChildChange          a child of an object was created, changed, or deleted
 //	ChildLabel                               children by a label instead of their owner references
+//
+// Package convergence has the errors about one child, and the fields of a drift. For children that
+// your handlers create themselves, package hierarchy has Adopt, Label, AppendOwnerReference, and
+// others.
 //
 // # Resources
 //
 //	Resource, Everything                     by name, as for kubectl
-//	ResourceBy, ResourceFields               by one particular name, or by category
-//	ResourceFunc, ServedResource             by a function
-//	Selector                                 the result of them
+//	Selector                                 the result, also of By and Func in package selector
 //	Needs                                    what handlers do with a client, for the roles
 //
 // # Handlers of Go types
 //
-//	For, Typed                               declare handlers of a Go type
-//	ChangeOf, EventOf, TaskOf, TickOf,
-//	IndexedOf, AdmissionOf                   their arguments
+//	For, Typed                               declare handlers that get the object as a Go type
+//	Update                                   change the object by a function
 //	WhenObject                               a filter that sees the Go object
 //	MisfitError                              an object does not fit the Go type
-//	OnMisfit, MisfitMode, CallUntyped,
-//	Release                                  what that means for a deletion
+//	CallUntyped, ReleaseMisfits              what that means for a deletion
 //
 // # Daemons and timers
 //
-//	Daemon, DaemonFunc, Task                 runs as long as the object exists and matches
-//	Timer, TimerFunc, Tick                   called for the object on a schedule
-//	StopReason, StopDeleted, StopMismatch, StopPaused, StopExiting,
-//	StopSignaled, StopCanceled, StopAbandoned,
-//	StopMisfit, StopLeadershipLost           why a daemon must stop
+//	Daemon, Task                             runs as long as the object exists and matches
+//	Timer, Tick                              called for the object on a schedule
+//
+// Package stop has the reasons why a daemon must stop.
 //
 // # Admission
 //
-//	OnValidate, OnMutate                     called before the API server stores an object
-//	AdmissionFunc, Admission                 the function, and its arguments
+//	OnValidate, OnMutate, Admission          called before the API server stores an object
 //	Reject, AdmissionError                   reject the request
-//	WebhookServer, MountedServer             servers for Settings.Admission.Server
-//	AdmissionServer, AdmissionServerFunc,
-//	AdmissionEndpoint                        servers of your own
+//
+// Package webhook/servers has servers for Settings.Admission.Server.
 //
 // # Operator handlers
 //
 //	OnStartup, Startup, OnCleanup            when the operator starts and ends
 //	OnProbe                                  health
-//	OnLogin, Connection                      how to connect to the cluster
+//	OnLogin                                  how to connect to the cluster
 //	Activity                                 their arguments
 //
 // # Options
 //
-// The compiler knows which options fit which handlers:
+// The compiler knows the families of handlers: ChangeOption, BackgroundOption, AdmissionOption,
+// ChildOption. An Option fits several of them. An option that does not fit the kind of a handler is a
+// mistake in the declaration.
 //
 //	ID, Param                                all
 //	Labels, Annotations, When, WhenObject    handlers of objects
 //	Field, Value                             handlers of objects; OnField has its field
 //	ValueBefore, ValueAfter                  OnUpdate, OnField, sub-handlers
 //	Errors, Retries, Timeout, Backoff,
-//	ExponentialBackoff                       all but OnEvent, OnValidate, OnMutate
-//	Limit                                    OnCreate, OnUpdate, OnField, OnDelete,
-//	                                         OnResume, sub-handlers, Daemon, Timer, OnChild
-//	Revision, Baseline                       OnCreate, OnUpdate, OnField
-//	Rollout, RolloutStep, First, Then,
-//	ThenPercent                              the same, with a Revision
+//	ExponentialBackoff                       all but OnEvent, OnDrift, OnValidate, OnMutate
+//	Limit                                    OnCreate, OnUpdate, OnField, OnDelete, OnResume,
+//	                                         sub-handlers, Daemon, Timer, OnChild, Ensure
+//	Revision, Baseline, Rollout              OnCreate, OnUpdate, OnField
 //	Optional, HoldOnFailure                  OnDelete
 //	Deleted                                  OnResume, OnChild
 //	ChildLabel                               OnChild
@@ -125,21 +117,10 @@
 //
 // Filters of labels, annotations, and fields:
 //
-//	Filters, Matcher, FieldValue             what to compare with what
+//	Matcher                                  what to compare with what
 //	Equal, Present, Absent, MatchFunc        matchers
-//	All, Any, None, Not, Condition           combine matchers, or predicates of When
+//	All, Any, None, Not                      combine matchers, or predicates of When
 //	Arguments                                what matchers and predicates can see
-//
-// The types of options, for functions of your own that return options:
-//
-//	CreateOption, UpdateOption, DeleteOption, ResumeOption, EventOption, DaemonOption,
-//	TimerOption, IndexOption, ActivityOption, AdmissionOption, SubhandlerOption,
-//	EnsureOption, ChildOption, DriftOption   options of one kind of handler
-//	HandlerOption, ObjectOption, FieldOption, TransitionOption, RetryOption, LimitOption,
-//	RevisionOption, DeletionOption, ResumingOption, BackgroundOption, StoppingOption, ScheduleOption,
-//	ReviewOption                             options of several kinds of handlers
-//	ConvergenceOption, FamilyOption,
-//	DriftingOption                           options of Ensure, of OnChild, and of OnDrift alone
 //
 // # Errors
 //
@@ -149,33 +130,15 @@
 //	                                         how to treat any other error
 //	HandlerTimeoutError, HandlerRetriesError a limit is exceeded
 //
-// # Objects
+// # Objects and memory
 //
-//	Body, View                               read an object
-//	Diff, DiffItem, DiffAdd, DiffChange, DiffRemove
-//	                                         what changed
-//	Patch, Writable                          change the object
 //	ClientFrom                               the client of the operator
-//
-// # Memory
-//
 //	NewIndex, NewIndexOf, Index, AnyIndex,
 //	Indexed                                  values of all objects, by keys
 //	FillIndex, FillIndexOf                   more values, such as of other resources
-//	NewMemo, Memo                            a value for every object
 //
-// # Child objects
-//
-//	Adopt, AdoptOption                       all of the following at once
-//	Label, Nested, WithLabels, LabelOption
-//	HarmonizeNaming, Strict, WithName, NamingOption
-//	AdjustNamespace, WithNamespace, NamespaceOption
-//	AppendOwnerReference, ReferenceOption
-//	RemoveOwnerReference, RemovalOption
-//	OwnedBy, OwnerOption, Forced, ForcedOption
-//	NotController, NotBlocking, OwnershipOption
-//	AppendOwner                              the handled object is the child
-//	BuildOwnerReference, BuildObjectReference
+// Packages object, diff, and patch have what the methods of arguments return, and package memo
+// has values in memory for every object.
 //
 // # Kubernetes events
 //
@@ -195,8 +158,6 @@
 //	NewOperator, Operator                    an operator whose state you can ask for
 //	OperatorState, WatchState, QueueState    that state
 //	Settings                                 the configuration, see package settings
-//	Lifecycle, Due                           which handlers run in one pass, see package
-//	                                         lifecycles
 //
 // # Terms
 //

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 )
 
 // database must be opened and closed.
@@ -18,7 +19,7 @@ type database struct {
 }
 
 // db is one value for the operator and all its objects.
-var db = kopf.NewMemo(func() *database { return &database{} }, nil)
+var db = memo.New(func() *database { return &database{} }, nil)
 
 // A startup handler opens a database for the other handlers, and changes the settings. A
 // cleanup handler closes the database. In between, a probe reports its state.

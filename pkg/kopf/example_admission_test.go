@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/login"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
 // A validation rejects invalid objects. The user sees its error.
@@ -38,9 +40,9 @@ func ExampleOnMutate() {
 
 // An admission server in a pod, behind a service. It generates the certificate, and stores it
 // in a Secret for all replicas.
-func ExampleAdmissionServer() {
+func ExampleOnStartup_admissionServer() {
 	kopf.OnStartup(func(_ context.Context, s *kopf.Startup) error {
-		s.Settings().Admission.Server = kopf.WebhookServer{
+		s.Settings().Admission.Server = servers.Server{
 			Service: &admissionregistrationv1.ServiceReference{Namespace: "operators", Name: "webhooks"},
 			Secret:  "operators/webhooks",
 		}
@@ -51,12 +53,12 @@ func ExampleAdmissionServer() {
 
 // A login handler returns credentials that expire.
 func ExampleOnLogin() {
-	login := func(context.Context, *kopf.Activity) (*kopf.Connection, error) {
+	login := func(context.Context, *kopf.Activity) (*login.Connection, error) {
 		token, err := os.ReadFile("/run/company/token")
 		if err != nil {
 			return nil, kopf.Temporary(err, 10*time.Second)
 		}
-		return &kopf.Connection{
+		return &login.Connection{
 			Config:  &rest.Config{Host: "https://cluster.example.com", BearerToken: string(token)},
 			Expires: time.Now().Add(time.Hour),
 		}, nil

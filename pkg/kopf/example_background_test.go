@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/memo"
-	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 func monitor(_ context.Context, t *kopf.Task) error {
@@ -54,14 +50,13 @@ func ExampleTimer() {
 
 // With Go types, a daemon has the object as it was when it began, and as it is.
 func ExampleTyped_Daemon() {
-	follow := func(_ context.Context, t *kopf.TaskOf[*corev1.Pod]) error {
-		node := t.Object().Spec.NodeName
+	follow := func(_ context.Context, pod *corev1.Pod, t *kopf.Task) error {
 		for !t.Wait(10 * time.Second) {
-			pod, err := t.Latest()
-			if err != nil {
+			var now corev1.Pod
+			if err := t.Decode(&now); err != nil {
 				return err
 			}
-			t.Logger().Info("still there", "node", node, "phase", pod.Status.Phase)
+			t.Logger().Info("still there", "node", pod.Spec.NodeName, "phase", now.Status.Phase)
 		}
 		return nil
 	}
@@ -70,8 +65,8 @@ func ExampleTyped_Daemon() {
 
 // With Go types, a timer has the object as it was when it was called.
 func ExampleTyped_Timer() {
-	count := func(_ context.Context, t *kopf.TickOf[*corev1.Pod]) error {
-		t.SetResult(len(t.Object().Spec.Containers))
+	count := func(_ context.Context, pod *corev1.Pod, t *kopf.Tick) error {
+		t.SetResult(len(pod.Spec.Containers))
 		return nil
 	}
 	kopf.For[*corev1.Pod](kopf.DefaultRegistry).Timer(count, kopf.ID("count"), kopf.Interval(time.Minute))
@@ -105,8 +100,8 @@ func ExampleNewIndex() {
 // An index with Go types. Without a useful key, all values have the same one.
 func ExampleNewIndexOf() {
 	type identity struct{ namespace, name string }
-	running := kopf.NewIndexOf(kopf.For[*corev1.Pod](kopf.NewRegistry()), func(_ context.Context, i *kopf.IndexedOf[*corev1.Pod]) (map[struct{}]identity, error) {
-		if i.Object().Status.Phase != corev1.PodRunning {
+	running := kopf.NewIndexOf(kopf.For[*corev1.Pod](kopf.NewRegistry()), func(_ context.Context, pod *corev1.Pod, i *kopf.Indexed) (map[struct{}]identity, error) {
+		if pod.Status.Phase != corev1.PodRunning {
 			return map[struct{}]identity{}, nil
 		}
 		return map[struct{}]identity{{}: {i.Namespace(), i.Name()}}, nil
@@ -124,44 +119,11 @@ func ExampleFillIndex() {
 	}
 	workloads := kopf.NewIndex(registry, kopf.Resource("apps", "v1", "deployments"), byTeam, kopf.ID("byTeam"))
 	kopf.FillIndex(registry, workloads, kopf.Resource("apps", "v1", "statefulsets"), byTeam, kopf.ID("byTeam"))
-	kopf.FillIndexOf(kopf.For[*corev1.Pod](registry), workloads, func(_ context.Context, i *kopf.IndexedOf[*corev1.Pod]) (map[string]string, error) {
+	kopf.FillIndexOf(kopf.For[*corev1.Pod](registry), workloads, func(_ context.Context, _ *corev1.Pod, i *kopf.Indexed) (map[string]string, error) {
 		return map[string]string{i.Labels()["team"]: "Pod/" + i.Name()}, nil
 	}, kopf.ID("podsByTeam"), kopf.Field("metadata.ownerReferences"), kopf.Value(kopf.Absent()))
 	registry.OnEvent(kopf.Resource("teams"), func(_ context.Context, e *kopf.WatchEvent) error {
 		e.Logger().Info("the team has workloads", "workloads", workloads.Get(e.Name()))
 		return nil
 	}, kopf.ID("count"))
-}
-
-// pings counts events for each object. The value of the operator is not used.
-var pings = kopf.NewMemo(newCounter, func(*atomic.Int64) *atomic.Int64 { return newCounter() })
-
-func newCounter() *atomic.Int64 { return new(atomic.Int64) }
-
-func pinged(_ context.Context, e *kopf.WatchEvent) error {
-	pings.Of(e).Add(1)
-	return nil
-}
-
-func report(_ context.Context, t *kopf.Tick) error {
-	fmt.Println(pings.Of(t).Swap(0), "events have been received")
-	return nil
-}
-
-// Handlers of one object share a value in memory.
-func ExampleNewMemo() {
-	kopf.OnEvent(volumeclaims, pinged)
-	kopf.Timer(volumeclaims, report, kopf.Interval(10*time.Second))
-
-	// This is what the operator does:
-	ctx, values := context.Background(), memo.NewValues(memo.NewValues(nil))
-	claim := handler.CallContext{Body: object.NewBody(nil), Memo: func() *memo.Values { return values }}
-	for range 3 {
-		_ = pinged(ctx, handler.NewEvent(claim, nil, "MODIFIED"))
-	}
-	_ = report(ctx, handler.NewTick(claim, nil, handler.Attempt{}, nil))
-	_ = report(ctx, handler.NewTick(claim, nil, handler.Attempt{}, nil))
-	// Output:
-	// 3 events have been received
-	// 0 events have been received
 }

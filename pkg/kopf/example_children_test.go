@@ -7,17 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/hierarchy"
 )
 
 // Label also labels objects inside of the child.
 func ExampleLabel() {
 	ctx := handling()
 	deployment := &appsv1.Deployment{}
-	err := kopf.Label(ctx, deployment, kopf.Nested("spec.template"))
+	err := hierarchy.Label(ctx, deployment, hierarchy.Nested("spec.template"))
 	fmt.Println(deployment.Labels, deployment.Spec.Template.Labels, err)
 
-	err = kopf.Label(ctx, deployment, kopf.WithLabels(map[string]string{"team": "green"}), kopf.Forced())
+	err = hierarchy.Label(ctx, deployment, hierarchy.Labels(map[string]string{"team": "green"}), hierarchy.Forced())
 	fmt.Println(deployment.Labels, err)
 	// Output:
 	// map[team:blue] map[team:blue] <nil>
@@ -28,10 +28,10 @@ func ExampleLabel() {
 func ExampleHarmonizeNaming() {
 	ctx := handling()
 	pod := &corev1.Pod{}
-	err := kopf.HarmonizeNaming(ctx, pod)
+	err := hierarchy.HarmonizeNaming(ctx, pod)
 	fmt.Println(pod.GenerateName, pod.Name, err)
 
-	err = kopf.HarmonizeNaming(ctx, pod, kopf.WithName("worker"), kopf.Strict(), kopf.Forced())
+	err = hierarchy.HarmonizeNaming(ctx, pod, hierarchy.Name("worker"), hierarchy.Strict(), hierarchy.Forced())
 	fmt.Println(pod.GenerateName, pod.Name, err)
 	// Output:
 	// example-  <nil>
@@ -42,10 +42,10 @@ func ExampleHarmonizeNaming() {
 func ExampleAdjustNamespace() {
 	ctx := handling()
 	pods := []corev1.Pod{{}, {ObjectMeta: metav1.ObjectMeta{Namespace: "mine"}}}
-	err := kopf.AdjustNamespace(ctx, pods)
+	err := hierarchy.AdjustNamespace(ctx, pods)
 	fmt.Println(pods[0].Namespace, pods[1].Namespace, err)
 
-	err = kopf.AdjustNamespace(ctx, pods, kopf.WithNamespace("other"), kopf.Forced())
+	err = hierarchy.AdjustNamespace(ctx, pods, hierarchy.Namespace("other"), hierarchy.Forced())
 	fmt.Println(pods[0].Namespace, pods[1].Namespace, err)
 	// Output:
 	// ns mine <nil>
@@ -60,15 +60,15 @@ func ExampleAppendOwnerReference() {
 		ObjectMeta: metav1.ObjectMeta{Name: "node-1", UID: "u-2"},
 	}
 	pod := &corev1.Pod{}
-	err := kopf.AppendOwnerReference(ctx, pod)
+	err := hierarchy.AppendOwnerReference(ctx, pod)
 	fmt.Println(len(pod.OwnerReferences), err)
-	err = kopf.AppendOwnerReference(ctx, pod, kopf.OwnedBy(node), kopf.NotController(), kopf.NotBlocking())
+	err = hierarchy.AppendOwnerReference(ctx, pod, hierarchy.OwnedBy(node), hierarchy.NotController(), hierarchy.NotBlocking())
 	for _, owner := range pod.OwnerReferences {
 		fmt.Println(owner.Kind, owner.Name, *owner.Controller, *owner.BlockOwnerDeletion)
 	}
 	fmt.Println(err)
 
-	err = kopf.RemoveOwnerReference(ctx, pod)
+	err = hierarchy.RemoveOwnerReference(ctx, pod)
 	fmt.Println(pod.OwnerReferences[0].Name, err)
 	// Output:
 	// 1 <nil>
@@ -81,9 +81,9 @@ func ExampleAppendOwnerReference() {
 // References are for fields of objects that refer to others.
 func ExampleBuildObjectReference() {
 	node := map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "node-1", "uid": "u-2"}}
-	object, err := kopf.BuildObjectReference(node)
+	object, err := hierarchy.BuildObjectReference(node)
 	fmt.Println(object.Kind, object.Name, err)
-	owner, err := kopf.BuildOwnerReference(node, kopf.NotController())
+	owner, err := hierarchy.BuildOwnerReference(node, hierarchy.NotController())
 	fmt.Println(owner.Kind, owner.Name, owner.UID, *owner.Controller, err)
 	// Output:
 	// Node node-1 <nil>

@@ -20,10 +20,10 @@ func ExampleOnDrift() {
 
 	driftFn := func(_ context.Context, c *kopf.Drift) (kopf.Resolution, error) {
 		if c.Deleted() {
-			return kopf.Restore(), nil // nothing else is possible
+			return kopf.RestoreDrift(), nil // nothing else is possible
 		}
 		if _, isFrozen := c.Child().Annotations()["example.com/hands-off"]; isFrozen {
-			return kopf.Accept(), nil
+			return kopf.AcceptDrift(), nil
 		}
 		for _, field := range c.Fields() {
 			if strings.HasPrefix(field.Manager, "kubectl") {

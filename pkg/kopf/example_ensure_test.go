@@ -46,7 +46,7 @@ func ExampleInWave() {
 func ExampleWatchIndex() {
 	themes := kopf.NewIndex(kopf.DefaultRegistry, kopf.Resource("v1", "configmaps"), func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
 		return map[string]string{i.Labels()["shop-theme"]: i.Name()}, nil
-	}, kopf.ID("themesFn"), kopf.Labels(kopf.Filters{"shop-theme": kopf.Present()}))
+	}, kopf.ID("themesFn"), kopf.Labels(map[string]kopf.Matcher{"shop-theme": kopf.Present()}))
 
 	shopFn := func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
 		theme, _ := c.Spec().String("theme")

@@ -16,7 +16,7 @@ import (
 func asked(filter kopf.Matcher, values ...any) {
 	var answers []any
 	for _, value := range values {
-		answers = append(answers, filter.Matches(object.NewValue(value), nil))
+		answers = append(answers, filter.Matches(object.NewValue(value)))
 	}
 	fmt.Println(answers...)
 }
@@ -36,7 +36,7 @@ func ExamplePresent() {
 
 // A function decides about the value, and can use the arguments, too.
 func ExampleMatchFunc() {
-	large := kopf.MatchFunc(func(value kopf.FieldValue, _ kopf.Arguments) bool {
+	large := kopf.MatchFunc(func(value object.Value, _ kopf.Arguments) bool {
 		text, _ := value.Text()
 		return strings.HasSuffix(text, "Ti")
 	})
@@ -45,7 +45,7 @@ func ExampleMatchFunc() {
 }
 
 func ExampleAll() {
-	letter := kopf.MatchFunc(func(value kopf.FieldValue, _ kopf.Arguments) bool {
+	letter := kopf.MatchFunc(func(value object.Value, _ kopf.Arguments) bool {
 		text, _ := value.Text()
 		return len(text) == 1
 	})
@@ -75,7 +75,7 @@ func ExampleWhen() {
 	}
 	kopf.OnCreate(volumeclaims, createClaim,
 		kopf.When(kopf.None(namespace("kube-system"), namespace("default"))),
-		kopf.Labels(kopf.Filters{"tier": kopf.Any(kopf.Equal("back"), kopf.Absent())}))
+		kopf.Labels(map[string]kopf.Matcher{"tier": kopf.Any(kopf.Equal("back"), kopf.Absent())}))
 }
 
 // nowhere is the configuration of a cluster that does not exist.

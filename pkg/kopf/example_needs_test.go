@@ -16,7 +16,7 @@ func ExampleNeeds() {
 	}, kopf.ID("create"))
 	registry.Needs(kopf.Resource("v1", "configmaps"), "get", "create", "patch")
 	registry.Needs(kopf.Resource("v1", "pods"), "list", "exec/create")
-	for _, need := range registry.DeclaredNeeds() {
+	for _, need := range registry.Declarations().Needs() {
 		fmt.Println(need.Selector, need.Verbs)
 	}
 	// Output:
@@ -34,7 +34,7 @@ func ExampleObservePermissions() {
 	}
 	settings := kopf.Settings{Name: "shops"}
 	settings.Permissions.LearnFile = "roles.yaml"
-	if _, err := kopf.Add(manager, kopf.Options{Settings: settings, Permissions: observer}); err != nil {
+	if _, err := kopf.Add(manager, kopf.Options{Registry: kopf.DefaultRegistry, Settings: settings, Permissions: observer}); err != nil {
 		panic(err)
 	}
 }

@@ -45,9 +45,9 @@ func namespaceChanged(_ context.Context, c *kopf.ChildChange) error {
 
 // The parent and its children can be Go objects.
 func ExampleOnChildOf() {
-	kopf.OnChildOf(kopf.DefaultRegistry, func(_ context.Context, c *kopf.FamilyChange[*corev1.Node, *corev1.Pod]) error {
-		if pod := c.ChildObject(); pod != nil && pod.Status.Phase == corev1.PodFailed {
-			c.Logger().Info("A pod has failed.", "node", c.Object().Name, "pod", pod.Name)
+	kopf.OnChildOf(kopf.DefaultRegistry, func(_ context.Context, node *corev1.Node, pod *corev1.Pod, c *kopf.ChildChange) error {
+		if pod != nil && pod.Status.Phase == corev1.PodFailed {
+			c.Logger().Info("A pod has failed.", "node", node.Name, "pod", pod.Name)
 		}
 		return nil
 	}, kopf.ID("podOfNode"), kopf.ChildLabel("example.com/node"))

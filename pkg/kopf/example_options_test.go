@@ -9,6 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 func logChange(_ context.Context, c *kopf.Change) error {
@@ -32,7 +35,7 @@ func ExampleValue() {
 }
 
 func ExampleAnnotations() {
-	kopf.OnCreate(volumeclaims, createClaim, kopf.Annotations(kopf.Filters{"example.com/skip": kopf.Absent()}))
+	kopf.OnCreate(volumeclaims, createClaim, kopf.Annotations(map[string]kopf.Matcher{"example.com/skip": kopf.Absent()}))
 }
 
 // The mode of errors applies to all errors that are neither temporary nor permanent.
@@ -42,13 +45,20 @@ func ExampleErrors() {
 }
 
 // By default, the deletion of a claim that does not fit the Go type would wait.
-func ExampleOnMisfit() {
-	kopf.For[*corev1.PersistentVolumeClaim](kopf.DefaultRegistry).OnDelete(func(_ context.Context, c *kopf.ChangeOf[*corev1.PersistentVolumeClaim]) error {
+func ExampleCallUntyped() {
+	kopf.For[*corev1.PersistentVolumeClaim](kopf.DefaultRegistry).OnDelete(func(_ context.Context, _ *corev1.PersistentVolumeClaim, c *kopf.Change) error {
 		if err := c.Misfit(); err != nil {
 			c.Logger().Info("the claim is removed by its name", "reason", err.Error())
 		}
 		return nil
-	}, kopf.ID("remove"), kopf.OnMisfit(kopf.CallUntyped))
+	}, kopf.ID("remove"), kopf.CallUntyped())
+}
+
+// A claim that does not fit the Go type is deleted without the handler.
+func ExampleReleaseMisfits() {
+	kopf.For[*corev1.PersistentVolumeClaim](kopf.DefaultRegistry).OnDelete(func(context.Context, *corev1.PersistentVolumeClaim, *kopf.Change) error {
+		return nil
+	}, kopf.ID("forget"), kopf.ReleaseMisfits())
 }
 
 // If the backup fails permanently, the object stays until a person has looked at it.
@@ -82,15 +92,15 @@ func ExampleSubresource() {
 }
 
 // All volumes of all groups, and everything that users see with `kubectl get all`.
-func ExampleResourceBy() {
-	kopf.OnEvent(kopf.ResourceBy(kopf.ResourceFields{Kind: "Volume"}), seen, kopf.ID("volumes"))
-	kopf.OnEvent(kopf.ResourceBy(kopf.ResourceFields{Category: "all"}), seen, kopf.ID("all"))
+func ExampleSelector_by() {
+	kopf.OnEvent(selector.By(selector.Fields{Kind: "Volume"}), seen, kopf.ID("volumes"))
+	kopf.OnEvent(selector.By(selector.Fields{Category: "all"}), seen, kopf.ID("all"))
 }
 
 // All namespaced resources of one company.
-func ExampleResourceFunc() {
-	ours := func(r kopf.ServedResource) bool { return r.Group == "example.com" && r.Namespaced }
-	kopf.OnEvent(kopf.ResourceFunc(ours), seen)
+func ExampleSelector_func() {
+	ours := func(r selector.Resource) bool { return r.Group == "example.com" && r.Namespaced }
+	kopf.OnEvent(selector.Func(ours), seen)
 }
 
 func seen(_ context.Context, e *kopf.WatchEvent) error {
@@ -99,8 +109,8 @@ func seen(_ context.Context, e *kopf.WatchEvent) error {
 }
 
 // What a matcher or a field handler gets can be absent, or have another type.
-func ExampleFieldValue() {
-	isLarge := kopf.MatchFunc(func(size kopf.FieldValue, _ kopf.Arguments) bool {
+func ExampleMatchFunc_value() {
+	isLarge := kopf.MatchFunc(func(size object.Value, _ kopf.Arguments) bool {
 		number, isNumber := size.Int64()
 		return isNumber && number > 100
 	})
@@ -132,6 +142,6 @@ func ExampleLimit() {
 func ExampleRollout() {
 	kopf.OnCreate(volumeclaims, createClaim,
 		kopf.Revision("2024-02"), kopf.Baseline(),
-		kopf.Rollout(kopf.First(2), kopf.Then(5), kopf.ThenPercent(10)),
+		kopf.Rollout(rollout.First(2), rollout.Then(5), rollout.ThenPercent(10)),
 	)
 }

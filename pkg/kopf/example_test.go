@@ -15,6 +15,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/hierarchy"
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/diff"
 )
 
 var volumeclaims = kopf.Resource("example.com", "v1", "ephemeralvolumeclaims")
@@ -31,7 +32,7 @@ func createClaim(ctx context.Context, c *kopf.Change) error {
 	pvc := &corev1.PersistentVolumeClaim{}
 	pvc.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	pvc.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: quantity}
-	if err := kopf.Adopt(ctx, pvc); err != nil {
+	if err := hierarchy.Adopt(ctx, pvc); err != nil {
 		return err
 	}
 	if err := c.Client().Create(ctx, pvc); err != nil {
@@ -87,9 +88,9 @@ func ExampleOnField() {
 	relabel := func(_ context.Context, c *kopf.Change) error {
 		for _, item := range c.Diff() { // relative to the field
 			switch item.Op {
-			case kopf.DiffAdd, kopf.DiffChange:
+			case diff.Add, diff.Change:
 				c.Logger().Info("a label is set", "label", item.Path.String(), "value", item.New)
-			case kopf.DiffRemove:
+			case diff.Remove:
 				c.Logger().Info("a label is gone", "label", item.Path.String())
 			}
 		}
@@ -103,20 +104,21 @@ func ExampleOnEvent() {
 		phase, _ := e.Status().String("phase")
 		e.Logger().Info("a pod was seen", "event", e.Type(), "phase", phase)
 		return nil
-	}, kopf.ID("watchPods"), kopf.Labels(kopf.Filters{"app": kopf.Equal("db")}))
+	}, kopf.ID("watchPods"), kopf.Labels(map[string]kopf.Matcher{"app": kopf.Equal("db")}))
 }
 
 // For declares handlers of typed objects, as in a kubebuilder project.
 func ExampleFor() {
 	registry := kopf.NewRegistry()
 	pods := kopf.For[*corev1.Pod](registry)
-	pods.OnUpdate(func(_ context.Context, c *kopf.ChangeOf[*corev1.Pod]) error {
-		before, err := c.OldObject()
+	pods.OnUpdate(func(_ context.Context, pod *corev1.Pod, c *kopf.Change) error {
+		var before corev1.Pod
+		known, err := c.DecodeOld(&before)
 		if err != nil {
 			return err
 		}
-		if before != nil && before.Spec.NodeName != c.Object().Spec.NodeName {
-			c.Update(func(pod *corev1.Pod) error {
+		if known && before.Spec.NodeName != pod.Spec.NodeName {
+			kopf.Update(c, func(pod *corev1.Pod) error {
 				metav1.SetMetaDataLabel(&pod.ObjectMeta, "scheduled", "yes")
 				return nil
 			})
@@ -203,7 +205,7 @@ func ExamplePermanent() {
 func ExampleAdopt() {
 	ctx := handling() // what a handler gets
 	child := &corev1.ConfigMap{}
-	if err := kopf.Adopt(ctx, child); err != nil {
+	if err := hierarchy.Adopt(ctx, child); err != nil {
 		fmt.Println(err)
 	}
 	fmt.Println(child.Namespace, child.GenerateName, child.Labels, child.OwnerReferences[0].Name)
@@ -218,7 +220,7 @@ func ExampleAppendOwner() {
 		if err := c.Client().Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: name}, pod); err != nil {
 			return err
 		}
-		return kopf.AppendOwner(ctx, c, pod, kopf.NotController()) // written with the patch
+		return hierarchy.AppendOwner(ctx, c, pod, hierarchy.NotController()) // written with the patch
 	}
 	kopf.OnCreate(volumeclaims, follow, kopf.ID("follow"))
 }
@@ -230,9 +232,9 @@ func ExampleExponentialBackoff() {
 }
 
 // Functions of your own can return options for all handlers that they fit.
-func ExampleObjectOption() {
-	ours := func(team string) kopf.ObjectOption {
-		return kopf.Labels(kopf.Filters{"team": kopf.Equal(team)})
+func ExampleOption() {
+	ours := func(team string) kopf.Option {
+		return kopf.Labels(map[string]kopf.Matcher{"team": kopf.Equal(team)})
 	}
 	kopf.OnCreate(volumeclaims, createClaim, ours("blue"))
 	kopf.Daemon(volumeclaims, monitor, ours("blue"))

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/cli"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/operator"
 )
 
@@ -27,7 +27,7 @@ import (
 func Main(configure ...func(*Options)) {
 	//nolint:forbidigo // this function ends the program, and main() calls it
 	os.Exit(cli.Main(func(ctx context.Context, in cli.Invocation) error {
-		options := Options{Settings: in.Settings, Logger: in.Logger}
+		options := Options{Registry: DefaultRegistry, Settings: in.Settings, Logger: in.Logger}
 		for _, change := range configure {
 			change(&options)
 		}
@@ -65,11 +65,14 @@ func ExitCode(err error) int { return cli.ExitCode(err) }
 // loader returns a function that returns the program without running it.
 func loader(configure []func(*Options)) cli.Load {
 	return func(s Settings) (cli.Program, error) {
-		options := Options{Settings: s}
+		options := Options{Registry: DefaultRegistry, Settings: s}
 		for _, change := range configure {
 			change(&options)
 		}
-		complete := options.complete()
+		complete, err := options.complete()
+		if err != nil {
+			return cli.Program{}, err
+		}
 		if complete.Scheme == nil {
 			complete.Scheme = scheme.Scheme
 		}
@@ -92,10 +95,7 @@ func loader(configure []func(*Options)) cli.Load {
 // Configure changes the settings before the operator starts, after the command line and the options
 // of the program, and before startup handlers. The function must only change the settings: commands
 // such as explain call it, too, and they do not call startup handlers. Several functions are called in
-// their order.
-func Configure(change func(*Settings)) { DefaultRegistry.Configure(change) }
-
-// Configure is the function Configure for the operators of this registry. It ignores a nil function.
+// their order; a nil function is ignored.
 func (r *Registry) Configure(change func(*Settings)) {
 	if r == nil {
 		r.declared().Refuse("kopf.Configure")
@@ -131,5 +131,5 @@ func (c *configuration) applyTo(s *Settings) {
 
 // connects reports whether the options or the login handlers select the cluster.
 func (o Options) connects() bool {
-	return o.Config != nil || o.Connect != nil || hasLogin(o.Registry)
+	return o.Config != nil || o.Connect != nil || o.Registry.hasLogin()
 }

@@ -2,6 +2,7 @@ package kopf
 
 import (
 	"context"
+	"errors"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,13 +12,20 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/operator"
 	"github.com/kopf-go/kopf/pkg/operator/permissions"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Options configure an operator. Every field has a default. They are the same for
+// Settings configure an operator. Its groups and fields are in package settings:
+//
+//	go doc github.com/kopf-go/kopf/pkg/settings.Settings
+type Settings = settings.Settings
+
+// Options configure an operator. Every field but the registry has a default. They are the same for
 // NewOperator, Run, Main, and Add; a field that one of these cannot use is an error, which
 // names the field and the alternative.
 type Options struct {
-	// Registry has the handlers. Default: DefaultRegistry.
+	// Registry has the handlers. It is required, except by Main and Commands, whose default is
+	// DefaultRegistry.
 	Registry *Registry
 	// Settings configure the behavior. Default: settings.Default; with Main, the settings
 	// of the command line.
@@ -42,17 +50,22 @@ type Options struct {
 	Permissions *PermissionObserver
 }
 
-func (o Options) complete() operator.Options {
-	of := orDefault(o.Registry)
-	of.configuration.applyTo(&o.Settings)
+// complete returns the options of the engine. A nil registry is an error: it is probably a variable
+// that is not set yet.
+func (o Options) complete() (operator.Options, error) {
+	if o.Registry == nil {
+		unset := errors.New("kopf.Options.Registry is nil: set the registry in which the handlers are declared, or kopf.DefaultRegistry for handlers of kopf.OnCreate and its siblings")
+		return operator.Options{}, errors.Join(unset, DefaultRegistry.handlers.Misplaced())
+	}
+	o.Registry.configuration.applyTo(&o.Settings)
 	var misplaced error
-	if of != DefaultRegistry {
+	if o.Registry != DefaultRegistry {
 		misplaced = DefaultRegistry.handlers.Misplaced()
 	}
 	return operator.Options{
-		Registry: of.declared(), Mistakes: misplaced, Settings: o.Settings, Config: o.Config, Connect: o.Connect,
+		Registry: o.Registry.declared(), Mistakes: misplaced, Settings: o.Settings, Config: o.Config, Connect: o.Connect,
 		Logger: o.Logger, Scheme: o.Scheme, Requests: o.Permissions.observed(),
-	}
+	}, nil
 }
 
 // PermissionObserver observes which permissions the clients of a connection use, and which they
@@ -66,7 +79,7 @@ type PermissionObserver struct{ requests *permissions.Requests }
 //	observer := kopf.ObservePermissions(config)
 //	mgr, err := ctrl.NewManager(config, ctrl.Options{})
 //	// …
-//	operator, err := kopf.Add(mgr, kopf.Options{Permissions: observer})
+//	operator, err := kopf.Add(mgr, kopf.Options{Registry: registry, Permissions: observer})
 //
 // The other controllers of the manager share the connection, so what the operator learns has their
 // requests, too. One operator can have the observer; Add returns an error for a second one. An
@@ -97,7 +110,11 @@ type Operator struct{ operator *operator.Operator }
 //
 // Specification: Embedding.
 func NewOperator(options Options) (*Operator, error) {
-	o, err := operator.NewOperator(options.complete())
+	complete, err := options.complete()
+	if err != nil {
+		return nil, err
+	}
+	o, err := operator.NewOperator(complete)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +160,11 @@ func Run(ctx context.Context, options Options) error {
 //
 // Specification: Embedding.
 func Add(mgr manager.Manager, options Options) (*Operator, error) {
-	o, err := operator.Add(mgr, options.complete())
+	complete, err := options.complete()
+	if err != nil {
+		return nil, err
+	}
+	o, err := operator.Add(mgr, complete)
 	if err != nil {
 		return nil, err
 	}

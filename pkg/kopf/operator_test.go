@@ -11,16 +11,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-go/kopf/pkg/login"
 )
 
 // unreachable is an API server that does not answer.
 func unreachable() *rest.Config { return &rest.Config{Host: "http://127.0.0.1:1"} }
 
 func TestMistakesAreFoundBeforeAnythingStarts(t *testing.T) {
-	declared, login := NewRegistry(), NewRegistry()
+	declared, connecting := NewRegistry(), NewRegistry()
 	declared.OnCreate(Resource("kex"), createFn, Timeout(-1))
 	declared.OnUpdate(Resource("kex"), func(context.Context, *Change) error { return nil })
-	login.OnLogin(func(context.Context, *Activity) (*Connection, error) { return nil, nil }, ID("login")) //nolint:nilnil // it is not called
+	connecting.OnLogin(func(context.Context, *Activity) (*login.Connection, error) { return nil, nil }, ID("login")) //nolint:nilnil // it is not called
 	connect := func(context.Context) (*rest.Config, error) { return unreachable(), nil }
 	tests := map[string]struct {
 		options Options
@@ -35,7 +37,7 @@ func TestMistakesAreFoundBeforeAnythingStarts(t *testing.T) {
 		"two connections": {Options{Registry: NewRegistry(), Config: unreachable(), Connect: connect}, []string{
 			"Options.Connect has no effect, because Options.Config is set: leave out one of them",
 		}},
-		"a connection and a login handler": {Options{Registry: login, Config: unreachable(), Connect: connect}, []string{
+		"a connection and a login handler": {Options{Registry: connecting, Config: unreachable(), Connect: connect}, []string{
 			`Options.Config has no effect, because the login handler "login" (`, "Options.Connect has no effect, because the login handler",
 		}},
 		"the check of a manager": {Options{Registry: NewRegistry(), Settings: checked()}, []string{
@@ -85,7 +87,7 @@ func TestNoClusterIsAnError(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	t.Setenv("HOME", t.TempDir())
-	if err := Run(t.Context(), Options{}); err == nil || !strings.Contains(err.Error(), "no cluster is configured: set KUBECONFIG") {
+	if err := Run(t.Context(), Options{Registry: NewRegistry()}); err == nil || !strings.Contains(err.Error(), "no cluster is configured: set KUBECONFIG") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -131,15 +133,5 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 	if state := o.State(); state.Ready || state.Leading || state.Watches != nil {
 		t.Errorf("got %+v", state)
-	}
-}
-
-func TestOperatorsWithoutARegistryUseTheDefaultOne(t *testing.T) {
-	before := DefaultRegistry
-	defer func() { DefaultRegistry = before }()
-	DefaultRegistry = NewRegistry()
-	DefaultRegistry.OnCreate(Resource("kex"), createFn, Timeout(-1))
-	if _, err := NewOperator(Options{}); err == nil || !strings.Contains(err.Error(), "the timeout -1ns is negative") {
-		t.Errorf("got %v", err)
 	}
 }

@@ -6,95 +6,53 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/rollout"
+	"github.com/kopf-go/kopf/internal/function"
+	"github.com/kopf-go/kopf/internal/handler"
 )
 
-// The options of each kind of handler. The compiler knows which option fits which kind.
+// The options of handlers. The compiler tells the families apart: an interval is no option of
+// a creation handler. What a family cannot tell apart, such as an interval of a daemon, is a mistake
+// in the declaration, which is reported when the operator is made.
 type (
-	// CreateOption is an option of OnCreate.
-	CreateOption = handler.CreateOption
-	// UpdateOption is an option of OnUpdate and OnField.
-	UpdateOption = handler.UpdateOption
-	// DeleteOption is an option of OnDelete.
-	DeleteOption = handler.DeleteOption
-	// ResumeOption is an option of OnResume.
-	ResumeOption = handler.ResumeOption
-	// EventOption is an option of OnEvent.
-	EventOption = handler.EventOption
-	// DaemonOption is an option of Daemon.
-	DaemonOption = handler.DaemonOption
-	// TimerOption is an option of Timer.
-	TimerOption = handler.TimerOption
-	// IndexOption is an option of NewIndex.
-	IndexOption = handler.IndexOption
-	// ActivityOption is an option of OnStartup, OnCleanup, OnProbe, and OnLogin.
-	ActivityOption = handler.ActivityOption
-	// AdmissionOption is an option of OnValidate and OnMutate.
-	AdmissionOption = handler.AdmissionOption
-	// SubhandlerOption is an option of Change.Subhandler.
-	SubhandlerOption = handler.SubhandlerOption
-
-	// Filters are the filters of labels or annotations, by their keys.
-	Filters = map[string]Matcher
-)
-
-// The types that the functions below return, for functions of your own that return
-// options. A value of each type fits several of the kinds above.
-type (
-	// HandlerOption is an option of every kind of handler.
-	HandlerOption = handler.HandlerOption
-	// ObjectOption is an option of every kind of handler of objects.
-	ObjectOption = handler.ObjectOption
-	// FieldOption is an option of the handlers that can be restricted to a field.
-	FieldOption = handler.FieldOption
-	// TransitionOption is an option of OnUpdate, OnField, and sub-handlers.
-	TransitionOption = handler.TransitionOption
-	// RetryOption is an option of the handlers that are retried.
-	RetryOption = handler.RetryOption
-	// LimitOption is an option of the handlers that are called for changes, of daemons, of
-	// timers, and of handlers of children.
-	LimitOption = handler.LimitOption
-	// RevisionOption is an option of OnCreate, OnUpdate, and OnField.
-	RevisionOption = handler.RevisionOption
-	// RolloutStep is a step of a Rollout.
-	RolloutStep = rollout.Step
-	// DeletionOption is an option of OnDelete.
-	DeletionOption = handler.DeletionOption
-	// ResumingOption is an option of OnResume and OnChild.
-	ResumingOption = handler.ResumingOption
+	// Option is an option of handlers of all families, or of several. It is one of each family, too.
+	Option = handler.Option
+	// ChangeOption is an option of OnCreate, OnUpdate, OnField, OnDelete, OnResume, and
+	// Change.Subhandler.
+	ChangeOption = handler.ChangeOption
 	// BackgroundOption is an option of Daemon and Timer.
 	BackgroundOption = handler.BackgroundOption
-	// StoppingOption is an option of Daemon.
-	StoppingOption = handler.StoppingOption
-	// ScheduleOption is an option of Timer.
-	ScheduleOption = handler.ScheduleOption
-	// ReviewOption is an option of OnValidate and OnMutate.
-	ReviewOption = handler.ReviewOption
-
-	// Condition is a type that All, Any, None, and Not combine: predicates, or matchers.
-	Condition = handler.Condition
+	// AdmissionOption is an option of OnValidate and OnMutate.
+	AdmissionOption = handler.AdmissionOption
+	// ChildOption is an option of Ensure, OnDrift, and OnChild.
+	ChildOption = handler.ChildOption
 )
 
 // ID sets the id of the handler. The default is the name of the function; a function
 // literal has none, so it needs an id. Progress and results are stored under the id:
 // ID("create_fn") takes over the work of that handler of an operator in Python.
-func ID(id string) HandlerOption { return handler.ID(id) }
+func ID(id string) Option { return handler.ID(id) }
 
 // Param passes a value to the handler, which gets it from Change.Param. All calls share the
 // value.
-func Param(value any) HandlerOption { return handler.Param(value) }
+func Param(value any) Option { return handler.Param(value) }
 
 // Labels calls the handler only for objects whose labels match all filters.
-func Labels(filters Filters) ObjectOption { return handler.Labels(filters) }
+func Labels(filters map[string]Matcher) Option { return handler.Labels(filters) }
 
 // Annotations calls the handler only for objects whose annotations match all filters.
-func Annotations(filters Filters) ObjectOption { return handler.Annotations(filters) }
+func Annotations(filters map[string]Matcher) Option { return handler.Annotations(filters) }
 
 // When calls the handler only if the predicate returns true. Given several times, all
 // predicates must. The operator calls it often, and concurrently for several objects, so it
 // must be quick, and must not change anything. See also WhenObject.
-func When(predicate func(Arguments) bool) ObjectOption { return handler.When(predicate) }
+func When(predicate func(Arguments) bool) Option {
+	if predicate == nil {
+		return handler.When(handler.Predicate{})
+	}
+	return handler.When(handler.Predicate{
+		Accepts: func(c *handler.Call) bool { return predicate(argumentsOf(c)) }, Place: function.Place(predicate),
+	})
+}
 
 // WhenObject is When for objects of a Go type: it calls the handler only if the predicate
 // returns true for the object as it is now. T is a pointer type, such as *corev1.Pod; for a
@@ -108,60 +66,63 @@ func When(predicate func(Arguments) bool) ObjectOption { return handler.When(pre
 // An object that does not fit the type counts as a match, and the handler is not called for
 // it, as with handlers that are declared for the type; see For. A review of something of
 // another kind, as with the subresource "scale", counts as a match, too.
-func WhenObject[T client.Object](predicate func(T) bool) ObjectOption {
+func WhenObject[T client.Object](predicate func(T) bool) Option {
 	if predicate == nil {
 		return handler.WhenDecoded(newOf[T](), nil)
 	}
-	return handler.WhenDecoded(newOf[T](), func(a Arguments) (bool, error) {
-		if review, reviewing := a.(*Admission); reviewing && !isOfKind(review, review.Body()) {
+	return handler.WhenDecoded(newOf[T](), func(c *handler.Call) (bool, error) {
+		if c.Review != nil && !isOfKind(c, c.Body()) {
 			return true, nil
 		}
-		object, err := decode[T](a.Body().Raw())
-		return err == nil && predicate(object), err
+		object := newOf[T]()
+		if err := handler.DecodeObject(c.Body().Raw(), object); err != nil {
+			return false, err
+		}
+		return predicate(object), nil
 	})
 }
 
 // Field restricts the handler to objects with a field, and update handlers to changes of
 // it. The path is dotted, "spec.size", or in parts if they contain dots:
 // Field("metadata", "labels", "example.com/role"). It becomes a part of the handler's id.
-func Field(path ...string) FieldOption { return handler.Field(path...) }
+func Field(path ...string) Option { return handler.Field(path...) }
 
 // Value calls the handler only if the value of the field matches. For updates, the value
 // before or after the change must match.
-func Value(filter Matcher) FieldOption { return handler.Value(filter) }
+func Value(filter Matcher) Option { return handler.Value(filter) }
 
 // ValueBefore calls the handler only if the value of the field before the change matches.
-func ValueBefore(filter Matcher) TransitionOption { return handler.ValueBefore(filter) }
+func ValueBefore(filter Matcher) ChangeOption { return handler.ValueBefore(filter) }
 
 // ValueAfter calls the handler only if the value of the field after the change matches.
-func ValueAfter(filter Matcher) TransitionOption { return handler.ValueAfter(filter) }
+func ValueAfter(filter Matcher) ChangeOption { return handler.ValueAfter(filter) }
 
 // Retries limits the number of attempts in all, with the first one: 1 is one call and
 // no retry. There is no limit by default. A limit below 1 is a mistake in the
 // declaration.
-func Retries(attempts int) RetryOption { return handler.Retries(attempts) }
+func Retries(attempts int) Option { return handler.Retries(attempts) }
 
 // Timeout limits the time over all attempts of the handler, with the pauses between
 // them. A running attempt is canceled when the time is over. There is no limit by
 // default. A negative limit is a mistake in the declaration.
-func Timeout(limit time.Duration) RetryOption { return handler.Timeout(limit) }
+func Timeout(limit time.Duration) Option { return handler.Timeout(limit) }
 
 // Backoff sets the pause before the next attempt after a regular error; 0 is no pause.
 // The default is Settings.Execution.Backoff, which is 60 seconds unless it is set.
-func Backoff(pause time.Duration) RetryOption { return handler.Backoff(pause) }
+func Backoff(pause time.Duration) Option { return handler.Backoff(pause) }
 
 // ExponentialBackoff doubles the pause after each attempt, from the first pause up to
 // the longest, and shortens each by up to a fifth, by chance. All earlier attempts for the
 // change count, also those that ended with a temporary error, and also those before a
 // restart of the operator. It replaces Backoff; for all handlers, use
 // backoff.Exponential in Settings.Execution.Backoff.
-func ExponentialBackoff(first, longest time.Duration) RetryOption {
+func ExponentialBackoff(first, longest time.Duration) Option {
 	return handler.ExponentialBackoff(first, longest)
 }
 
 // Errors sets how to treat regular errors, which are neither temporary nor permanent. The
 // default is ErrorsTemporary; for indices, ErrorsIgnored.
-func Errors(mode ErrorsMode) RetryOption { return handler.Errors(mode) }
+func Errors(mode ErrorsMode) Option { return handler.Errors(mode) }
 
 // Limit limits how many calls of the handler run at the same time, for all objects together,
 // in this process. An object whose handler must wait keeps its turn, without a write and
@@ -170,25 +131,29 @@ func Errors(mode ErrorsMode) RetryOption { return handler.Errors(mode) }
 // their own kind. A daemon has its place as long as it runs: with more objects than places,
 // the others wait until a daemon ends. By default, only Settings.Execution.MaxCalls limits the
 // calls, except those of daemons and timers. A limit below 1 is a mistake in the declaration.
-func Limit(calls int) LimitOption { return handler.Limit(calls) }
+func Limit(calls int) Option { return handler.Limit(calls) }
 
 // Optional makes a deletion handler that does not keep objects from being deleted: no
 // finalizer is added for it, so it can miss deletions.
-func Optional() DeletionOption { return handler.Optional() }
+func Optional() ChangeOption { return handler.Optional() }
 
 // HoldOnFailure keeps the object if the deletion handler fails permanently. A condition
 // and an event of the object say so. By default, the object is released.
-func HoldOnFailure() DeletionOption { return handler.HoldOnFailure() }
+func HoldOnFailure() ChangeOption { return handler.HoldOnFailure() }
 
-// OnMisfit sets what happens when an object that was handled before is deleted, but does not
-// fit the Go type of the deletion handler. By default, the deletion is held until the object
-// fits, because values that are missing could make the handler delete the wrong things. With
-// CallUntyped, the handler is called without the Go object: ChangeOf.Object returns nil, and
-// Change.Misfit the reason. With Release, the object is released, and the handler is skipped.
-func OnMisfit(mode MisfitMode) DeletionOption { return handler.OnMisfit(mode) }
+// CallUntyped calls a typed deletion handler without the Go object if an object that was handled
+// before is deleted, but does not fit the type: the object is nil, and Change.Misfit returns the
+// reason. By default, the deletion is held until the object fits, because values that are missing
+// could make the handler delete the wrong things.
+func CallUntyped() ChangeOption { return handler.OnMisfit(handler.CallUntyped) }
 
-// Deleted also calls a resuming handler for objects that are being deleted.
-func Deleted() ResumingOption { return handler.Deleted() }
+// ReleaseMisfits releases an object that was handled before and does not fit the Go type of a
+// deletion handler, and skips the handler. See CallUntyped.
+func ReleaseMisfits() ChangeOption { return handler.OnMisfit(handler.Release) }
+
+// Deleted also calls a resume handler for objects that are being deleted, and a handler of children
+// for parents that are.
+func Deleted() Option { return handler.Deleted() }
 
 // InitialDelay delays the first call each time a daemon or a timer starts: when the object
 // is created, when the operator starts, and when the object matches the filters again. The
@@ -198,83 +163,61 @@ func InitialDelay(delay time.Duration) BackgroundOption { return handler.Initial
 // InitialDelayFunc is InitialDelay with a delay that depends on the object. A negative
 // delay is none.
 func InitialDelayFunc(delay func(Arguments) time.Duration) BackgroundOption {
-	return handler.InitialDelayFunc(delay)
+	if delay == nil {
+		return handler.InitialDelayFunc(nil)
+	}
+	return handler.InitialDelayFunc(func(c *handler.Call) time.Duration { return delay(argumentsOf(c)) })
 }
 
 // Interval sets the time between two calls of a timer, from the end of one to the start of
 // the next. Without an interval, the timer is called once after each Idle time, or only
 // once.
-func Interval(interval time.Duration) ScheduleOption { return handler.Interval(interval) }
+func Interval(interval time.Duration) BackgroundOption { return handler.Interval(interval) }
 
 // Sharp measures the interval of a timer from the start of one call to the start of the
 // next. A call that takes longer skips the calls that it has missed.
-func Sharp() ScheduleOption { return handler.Sharp() }
+func Sharp() BackgroundOption { return handler.Sharp() }
 
 // Idle calls the timer only after the object has not changed for that time. The creation of
 // the object and the start of the operator count as changes; the status does not.
-func Idle(idle time.Duration) ScheduleOption { return handler.Idle(idle) }
+func Idle(idle time.Duration) BackgroundOption { return handler.Idle(idle) }
 
 // CancellationBackoff sets how long a daemon may take to stop by itself before its context
 // is canceled. It requires CancellationTimeout. The default is 0.
-func CancellationBackoff(backoff time.Duration) StoppingOption {
+func CancellationBackoff(backoff time.Duration) BackgroundOption {
 	return handler.CancellationBackoff(backoff)
 }
 
 // CancellationTimeout sets how long a daemon may take to stop after its context is
 // canceled. Then the operator abandons it, and releases its object. Without this option,
 // the operator waits for the daemon.
-func CancellationTimeout(timeout time.Duration) StoppingOption {
+func CancellationTimeout(timeout time.Duration) BackgroundOption {
 	return handler.CancellationTimeout(timeout)
 }
 
 // CancellationPolling sets the interval of the warnings about a daemon that does not stop.
 // The default is Settings.Background.CancellationPolling.
-func CancellationPolling(pause time.Duration) StoppingOption {
+func CancellationPolling(pause time.Duration) BackgroundOption {
 	return handler.CancellationPolling(pause)
 }
 
 // Operations calls an admission handler only for the given operations: "CREATE", "UPDATE",
 // "DELETE", and "CONNECT". The default is all; for mutations, all but deletions.
-func Operations(operations ...admissionv1.Operation) ReviewOption {
+func Operations(operations ...admissionv1.Operation) AdmissionOption {
 	return handler.Operations(operations...)
 }
 
 // Subresource calls an admission handler for a subresource, such as "status", instead of
 // the object itself. With "*", it is called for the object and all subresources.
-func Subresource(name string) ReviewOption { return handler.Subresource(name) }
+func Subresource(name string) AdmissionOption { return handler.Subresource(name) }
 
 // Persistent keeps the webhook of an admission handler in the cluster when the operator
 // exits.
-func Persistent() ReviewOption { return handler.Persistent() }
+func Persistent() AdmissionOption { return handler.Persistent() }
 
 // SideEffects declares that an admission handler has effects besides its answer, but none
 // in a dry run.
-func SideEffects() ReviewOption { return handler.SideEffects() }
+func SideEffects() AdmissionOption { return handler.SideEffects() }
 
 // IgnoreFailures admits requests while the API server cannot reach the operator.
-func IgnoreFailures() ReviewOption { return handler.IgnoreFailures() }
-
-// Equal matches a value that equals the given one by the rules of JSON: 1 equals 1.0.
-func Equal(value any) Matcher { return handler.Equal(value) }
-
-// Present matches any value, also an empty text.
-func Present() Matcher { return handler.Present() }
-
-// Absent matches if there is no value.
-func Absent() Matcher { return handler.Absent() }
-
-// MatchFunc matches the values for which the function returns true. It is called for absent
-// values, too.
-func MatchFunc(test func(FieldValue, Arguments) bool) Matcher { return handler.MatchFunc(test) }
-
-// All combines predicates, or matchers: all must be satisfied.
-func All[C Condition](conditions ...C) C { return handler.All(conditions...) }
-
-// Any combines predicates, or matchers: at least one must be satisfied.
-func Any[C Condition](conditions ...C) C { return handler.Any(conditions...) }
-
-// None combines predicates, or matchers: none may be satisfied.
-func None[C Condition](conditions ...C) C { return handler.None(conditions...) }
-
-// Not inverts a predicate, or a matcher.
-func Not[C Condition](condition C) C { return handler.Not(condition) }
+func IgnoreFailures() AdmissionOption { return handler.IgnoreFailures() }

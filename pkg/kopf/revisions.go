@@ -1,7 +1,8 @@
 package kopf
 
 import (
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 )
 
 // Revision names the revision of a handler. After the handler has changed, give it another one:
@@ -12,14 +13,14 @@ import (
 // Objects that were handled before the handler had a revision are handled again, too; the log
 // of the start has their number. To adopt them as they are, add Baseline. New objects are
 // handled anyway. An empty name is a mistake in the declaration.
-func Revision(name string) RevisionOption { return handler.Revision(name) }
+func Revision(name string) ChangeOption { return handler.Revision(name) }
 
 // Baseline adopts the objects that were handled before the handler had a Revision: they count
 // as handled under the current one. That costs one write for each of them, once.
-func Baseline() RevisionOption { return handler.Baseline() }
+func Baseline() ChangeOption { return handler.Baseline() }
 
-// Rollout handles objects again in steps after a change of the Revision: First(5),
-// ThenPercent(10). A step begins when all objects of the earlier ones have succeeded; the last
+// Rollout handles objects again in steps after a change of the Revision: rollout.First(5),
+// rollout.ThenPercent(10). A step begins when all objects of the earlier ones have succeeded; the last
 // step is repeated. When an object fails permanently, no other begins, and the log, the
 // event RolloutStopped, and the metric kopf_rollout_objects say so. The rollout continues when
 // no object has failed under this revision anymore, or with another revision. A restart
@@ -27,13 +28,4 @@ func Baseline() RevisionOption { return handler.Baseline() }
 //
 // By default, all objects are handled at once. A rollout of a handler that is also declared
 // with OnResume is a mistake in the declaration: all objects are handled at every start.
-func Rollout(steps ...RolloutStep) RevisionOption { return handler.Rollout(steps...) }
-
-// First is the first step of a Rollout, with a number of objects.
-func First(objects int) RolloutStep { return RolloutStep{Objects: objects} }
-
-// Then is a further step of a Rollout, with a number of objects.
-func Then(objects int) RolloutStep { return RolloutStep{Objects: objects} }
-
-// ThenPercent is a further step of a Rollout, with a part of all objects, rounded up.
-func ThenPercent(percent int) RolloutStep { return RolloutStep{Percent: percent} }
+func Rollout(steps ...rollout.Step) ChangeOption { return handler.Rollout(steps...) }

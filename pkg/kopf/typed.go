@@ -3,93 +3,129 @@ package kopf
 import (
 	"context"
 	"fmt"
-	"maps"
-	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
 // Typed declares handlers of objects of a Go type, as kubebuilder projects have them. The
 // resource is that of the type in the operator's scheme. For returns it.
 //
+// A handler gets the object, decoded, as it is when the call begins. Changing it has no effect: use
+// Update, or the Patch. For a daemon or a timer, Task.Decode returns it as it is now. The operator
+// keeps the fields that the Go type does not know.
+//
 // A handler is not called for an object that does not fit its type, such as one with a text
 // in place of a number. That is not an attempt: nothing is stored, and nothing counts against
 // the limits of the handler. An event and the log name the field and the ways out, and the
-// handler is called when the object fits. Other handlers are called as usual. Only the
+// handler is called when the object fits. Other handlers are called as usual. A daemon is
+// stopped meanwhile, with stop.Misfit; an index has no values of the object. Only the
 // deletion of an object that was handled before waits for a deletion handler that does not
-// fit; see OnMisfit.
+// fit; see CallUntyped and ReleaseMisfits.
 type Typed[T client.Object] struct{ registry *Registry }
 
 // For declares handlers of typed objects in a registry, such as DefaultRegistry. T
 // is a pointer type, such as *corev1.Pod.
 //
-//	evc := kopf.For[*v1.EphemeralVolumeClaim](registry)
-//	evc.OnCreate(createFn)
+//	sites := kopf.For[*v1.Site](registry)
+//	sites.OnCreate(func(ctx context.Context, site *v1.Site, c *kopf.Change) error { … }, kopf.ID("create"))
 func For[T client.Object](r *Registry) Typed[T] { return Typed[T]{r} }
 
-// ChangeOf is a Change of a typed object. The operator keeps the fields that the Go type
-// does not know on the object.
-type ChangeOf[T client.Object] struct {
-	*Change
-	object T
+// OnCreate is Registry.OnCreate for the type.
+func (t Typed[T]) OnCreate(fn func(context.Context, T, *Change) error, options ...ChangeOption) {
+	t.registry.declared().Add(handler.Create(Selector{}, typedOf(fn, changeOf), options...))
 }
 
-// Bind sets the arguments, and decodes the object. Operators do that before they call a
-// handler; tests do it to call one by hand. If the object does not fit the type, it returns a
-// MisfitError.
-func (c *ChangeOf[T]) Bind(to *Change) (err error) {
-	c.Change = to
-	if to.Misfit() == nil {
-		c.object, err = decode[T](to.Body().Raw())
-	}
-	return err
+// OnUpdate is Registry.OnUpdate for the type.
+func (t Typed[T]) OnUpdate(fn func(context.Context, T, *Change) error, options ...ChangeOption) {
+	t.registry.declared().Add(handler.Update(Selector{}, typedOf(fn, changeOf), options...))
 }
 
-// Object returns the object as it is now. Changing it has no effect: use Update, or the
-// Patch. If the object does not fit the type, the handler is not called, except with
-// OnMisfit(CallUntyped): then it returns nil.
-func (c *ChangeOf[T]) Object() T { return c.object }
+// OnDelete is Registry.OnDelete for the type. The object is nil if the handler is called
+// because of CallUntyped.
+func (t Typed[T]) OnDelete(fn func(context.Context, T, *Change) error, options ...ChangeOption) {
+	t.registry.declared().Add(handler.Delete(Selector{}, typedOf(fn, changeOf), options...))
+}
 
-// OldObject returns the object as it was handled last: its essence and its identity,
-// without a status, decoded at every call. It returns nil if the object was never handled, or
-// if only hashes of the old values are stored; Change.Old tells these apart.
+// OnResume is Registry.OnResume for the type.
+func (t Typed[T]) OnResume(fn func(context.Context, T, *Change) error, options ...ChangeOption) {
+	t.registry.declared().Add(handler.Resume(Selector{}, typedOf(fn, changeOf), options...))
+}
+
+// OnField is Registry.OnField for the type.
+func (t Typed[T]) OnField(field string, fn func(context.Context, T, *Change) error, options ...ChangeOption) {
+	t.registry.declared().Add(handler.ForField(Selector{}, []string{field}, typedOf(fn, changeOf), options...))
+}
+
+// OnEvent is Registry.OnEvent for the type.
+func (t Typed[T]) OnEvent(fn func(context.Context, T, *WatchEvent) error, options ...Option) {
+	t.registry.declared().Add(handler.Watch(Selector{}, typedOf(fn, eventOf), options...))
+}
+
+// OnDrift is Registry.OnDrift for the type. As long as the parent does not fit it, the
+// children are not restored.
+func (t Typed[T]) OnDrift(fn func(context.Context, T, *Drift) (Resolution, error), options ...ChildOption) {
+	t.registry.declared().Add(handler.Drift(Selector{}, typedReturningOf(fn, driftOf), options...))
+}
+
+// OnChild is Registry.OnChild for the type. Use OnChildOf if the children have a Go
+// type, too.
+func (t Typed[T]) OnChild(children Selector, fn func(context.Context, T, *ChildChange) error, options ...ChildOption) {
+	t.registry.declared().Add(handler.Child(Selector{}, children, typedOf(fn, childChangeOf), options...))
+}
+
+// Daemon is Registry.Daemon for the type.
+func (t Typed[T]) Daemon(fn func(context.Context, T, *Task) error, options ...BackgroundOption) {
+	t.registry.declared().Add(handler.Daemon(Selector{}, typedOf(fn, taskOf), options...))
+}
+
+// Timer is Registry.Timer for the type.
+func (t Typed[T]) Timer(fn func(context.Context, T, *Tick) error, options ...BackgroundOption) {
+	t.registry.declared().Add(handler.Timer(Selector{}, typedOf(fn, tickOf), options...))
+}
+
+// OnValidate is Registry.OnValidate for the type. The object is the one that the API server will store, or, for a
+// deletion, the one that it will delete. It is nil if the review is about something of another kind,
+// as with the subresources "scale" and "exec"; see Admission.Body. An object that does not fit the type
+// is rejected with 422.
+func (t Typed[T]) OnValidate(fn func(context.Context, T, *Admission) error, options ...AdmissionOption) {
+	t.registry.declared().Add(handler.Validate(Selector{}, typedOf(fn, admissionOf), options...))
+}
+
+// OnMutate is Registry.OnMutate for the type. The object is as for OnValidate. One that does not fit the type
+// is passed on unchanged, because the API server checks the schema of custom resources after the
+// mutations.
+func (t Typed[T]) OnMutate(fn func(context.Context, T, *Admission) error, options ...AdmissionOption) {
+	t.registry.declared().Add(handler.Mutate(Selector{}, typedOf(fn, admissionOf), options...))
+}
+
+// Ensure is Registry.Ensure for the type.
+func (t Typed[T]) Ensure(fn func(context.Context, T, *Change) ([]client.Object, error), options ...ChildOption) {
+	ensure(t.registry, Selector{}, typedReturningOf(fn, changeOf), options)
+}
+
+// Conditions is Registry.Conditions for the type.
+func (t Typed[T]) Conditions() {
+	t.registry.declared().Add(handler.ForConditions(Selector{}, newOf[T]()))
+}
+
+// Update changes the object of a handler with a function, which is called with the latest version
+// of the object when the patch is written, possibly several times. The operator writes only what
+// the function has changed. The arguments are those of the handler, such as a Change:
 //
-// If the former state does not fit the type, it returns a MisfitError. If the handler returns
-// that error, the call does not count as an attempt, as if the object did not fit. Otherwise
-// the handler can use Change.Old, which needs no type.
-func (c *ChangeOf[T]) OldObject() (T, error) {
-	var none T
-	old := oldOf(c.Change)
-	if old == nil {
-		return none, nil
-	}
-	typed, err := decode[T](old)
-	return typed, former(err)
-}
-
-// former marks an error of decode as one of the former state.
-func former(err error) error {
-	if misfit := handler.AsMisfit(err); misfit != nil {
-		misfit.Former = true
-	}
-	return err
-}
-
-// Update changes the object with a function, which is called with the latest version of it
-// when the patch is written, possibly several times. The operator writes only what the
-// function has changed.
-func (c *ChangeOf[T]) Update(change func(T) error) {
-	update(c.Patch(), change)
-}
-
-// update adds a typed transformation to a patch.
-func update[T client.Object](to *Patch, change func(T) error) {
-	to.Apply(func(u *unstructured.Unstructured) error {
+//	kopf.Update(c, func(site *v1.Site) error {
+//		site.Status.Ready = true
+//		return nil
+//	})
+//
+// For a daemon or a timer, that is after it has returned. A mutation gets the result of the
+// earlier handlers.
+func Update[T client.Object](arguments interface{ Patch() *patch.Patch }, change func(T) error) {
+	arguments.Patch().Apply(func(u *unstructured.Unstructured) error {
 		before := newOf[T]()
 		after := newOf[T]()
 		for _, typed := range []T{before, after} {
@@ -111,128 +147,4 @@ func update[T client.Object](to *Patch, change func(T) error) {
 		u.Object = patch.ApplyMerge(u.Object, patch.Difference(from, to))
 		return nil
 	})
-}
-
-// EventOf is a WatchEvent of a typed object.
-type EventOf[T client.Object] struct {
-	*WatchEvent
-	object T
-}
-
-// Bind sets the arguments, and decodes the object. See ChangeOf.Bind.
-func (e *EventOf[T]) Bind(to *WatchEvent) (err error) {
-	e.WatchEvent = to
-	e.object, err = decode[T](to.Body().Raw())
-	return err
-}
-
-// Object returns the object of the event. Changing it has no effect. If the object does not
-// fit the type, the handler is not called.
-func (e *EventOf[T]) Object() T { return e.object }
-
-// OnCreate is Registry.OnCreate for the type.
-func (t Typed[T]) OnCreate(fn func(context.Context, *ChangeOf[T]) error, options ...CreateOption) {
-	t.registry.declared().Add(handler.Create(Selector{}, changing(fn), options...))
-}
-
-// OnUpdate is Registry.OnUpdate for the type.
-func (t Typed[T]) OnUpdate(fn func(context.Context, *ChangeOf[T]) error, options ...UpdateOption) {
-	t.registry.declared().Add(handler.Update(Selector{}, changing(fn), options...))
-}
-
-// OnDelete is Registry.OnDelete for the type.
-func (t Typed[T]) OnDelete(fn func(context.Context, *ChangeOf[T]) error, options ...DeleteOption) {
-	t.registry.declared().Add(handler.Delete(Selector{}, changing(fn), options...))
-}
-
-// OnResume is Registry.OnResume for the type.
-func (t Typed[T]) OnResume(fn func(context.Context, *ChangeOf[T]) error, options ...ResumeOption) {
-	t.registry.declared().Add(handler.Resume(Selector{}, changing(fn), options...))
-}
-
-// OnField is Registry.OnField for the type.
-func (t Typed[T]) OnField(field string, fn func(context.Context, *ChangeOf[T]) error, options ...UpdateOption) {
-	t.registry.declared().Add(handler.ForField(Selector{}, []string{field}, changing(fn), options...))
-}
-
-// OnEvent is Registry.OnEvent for the type.
-func (t Typed[T]) OnEvent(fn func(context.Context, *EventOf[T]) error, options ...EventOption) {
-	t.registry.declared().Add(handler.Watch(Selector{}, watching(fn), options...))
-}
-
-// Conditions is Registry.Conditions for the type.
-func (t Typed[T]) Conditions() {
-	t.registry.declared().Add(handler.ForConditions(Selector{}, newOf[T]()))
-}
-
-// watching wraps a typed handler of events.
-func watching[T client.Object](fn func(context.Context, *EventOf[T]) error) handler.Function {
-	if fn == nil {
-		return handler.Function{Object: newOf[T]()}
-	}
-	call := func(ctx context.Context, e *WatchEvent) error {
-		typed := &EventOf[T]{}
-		if err := typed.Bind(e); err != nil {
-			return err
-		}
-		return fn(ctx, typed)
-	}
-	return handler.Function{Event: call, Origin: fn, Object: newOf[T]()}
-}
-
-// changing wraps a typed handler of changes.
-func changing[T client.Object](fn func(context.Context, *ChangeOf[T]) error) handler.Function {
-	if fn == nil {
-		return handler.Function{Object: newOf[T]()}
-	}
-	call := func(ctx context.Context, c *Change) error {
-		typed := &ChangeOf[T]{}
-		if err := typed.Bind(c); err != nil {
-			return err
-		}
-		return fn(ctx, typed)
-	}
-	return handler.Function{Change: call, Origin: fn, Object: newOf[T]()}
-}
-
-// oldOf returns the whole object as it was handled last, or nil if it is unknown.
-func oldOf(c *Change) map[string]any {
-	essence := c.OldEssence()
-	if essence == nil {
-		return nil
-	}
-	old := maps.Clone(essence)
-	old["apiVersion"], old["kind"] = c.Body().APIVersion(), c.Body().Kind()
-	metadata, _ := essence["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	if metadata == nil {
-		metadata = map[string]any{}
-	}
-	metadata["name"], metadata["uid"] = c.Name(), string(c.UID())
-	if c.Namespace() != "" {
-		metadata["namespace"] = c.Namespace()
-	}
-	old["metadata"] = metadata
-	return old
-}
-
-// newOf returns an empty object. It returns nil if T is an interface, which is a mistake in
-// the declaration: the type is unknown.
-func newOf[T client.Object]() T {
-	if reflect.TypeFor[T]().Kind() == reflect.Interface {
-		var none T
-		return none
-	}
-	typed, _ := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
-	return typed
-}
-
-// decode decodes an object. It returns nil with an error, which is a MisfitError.
-func decode[T client.Object](raw map[string]any) (T, error) {
-	typed := newOf[T]()
-	if err := handler.DecodeObject(raw, typed); err != nil {
-		var none T
-		return none, err
-	}
-	return typed, nil
 }

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
@@ -24,6 +24,14 @@ func only(t *testing.T, r *Registry) *handler.Declaration {
 	return handlers[0]
 }
 
+// calls calls the only handler of a registry.
+func calls(t *testing.T, r *Registry, s handler.CallContext) error {
+	t.Helper()
+	d := only(t, r)
+	_, err := d.Call(t.Context(), handler.NewCall(d, s, handler.Attempt{}))
+	return err
+}
+
 // living is an object that changes while a handler runs.
 type living struct{ raw map[string]any }
 
@@ -33,40 +41,40 @@ func (l *living) subject() handler.CallContext {
 
 func TestTypedHandlersInTheBackgroundSeeTheObjectAsItWasAndAsItIs(t *testing.T) {
 	type looking interface {
-		Object() *corev1.Pod
-		Latest() (*corev1.Pod, error)
-		Update(change func(*corev1.Pod) error)
+		Decode(into any) error
+		Patch() *patch.Patch
 		Name() string
 	}
 	l := &living{}
-	look := func(a looking) error {
-		if p, err := a.Latest(); err != nil || p.Spec.NodeName != "n1" || a.Name() != "one" {
+	look := func(object *corev1.Pod, a looking) error {
+		p := &corev1.Pod{}
+		if err := a.Decode(p); err != nil || p.Spec.NodeName != "n1" || a.Name() != "one" {
 			t.Errorf("got %+v, %v", p, err)
 		}
 		l.raw = map[string]any{"spec": map[string]any{"nodeName": "n2"}}
-		if p, err := a.Latest(); err != nil || p.Spec.NodeName != "n2" {
+		if err := a.Decode(p); err != nil || p.Spec.NodeName != "n2" {
 			t.Errorf("got %+v, %v", p, err)
 		}
 		l.raw = map[string]any{"spec": "a text"}
-		if _, err := a.Latest(); !isMisfit(err) {
+		if err := a.Decode(p); !isMisfit(err) {
 			t.Errorf("got %v", err)
 		}
-		if p := a.Object(); p.Spec.NodeName != "n1" {
-			t.Errorf("got %+v", p)
+		if object.Spec.NodeName != "n1" {
+			t.Errorf("got %+v", object)
 		}
-		a.Update(func(p *corev1.Pod) error { p.Spec.NodeName = "n3"; return nil })
+		Update(a, func(p *corev1.Pod) error { p.Spec.NodeName = "n3"; return nil })
 		return errNoNode
 	}
 	for name, call := range map[string]func(handler.CallContext) error{
 		"a daemon": func(s handler.CallContext) error {
 			r := NewRegistry()
-			For[*corev1.Pod](r).Daemon(func(_ context.Context, task *TaskOf[*corev1.Pod]) error { return look(task) }, ID("fn"))
-			return only(t, r).CallDaemon(t.Context(), handler.NewTask(s, nil, handler.Attempt{}, nil))
+			For[*corev1.Pod](r).Daemon(func(_ context.Context, p *corev1.Pod, task *Task) error { return look(p, task) }, ID("fn"))
+			return calls(t, r, s)
 		},
 		"a timer": func(s handler.CallContext) error {
 			r := NewRegistry()
-			For[*corev1.Pod](r).Timer(func(_ context.Context, tick *TickOf[*corev1.Pod]) error { return look(tick) }, ID("fn"))
-			return only(t, r).CallTimer(t.Context(), handler.NewTick(s, nil, handler.Attempt{}, nil))
+			For[*corev1.Pod](r).Timer(func(_ context.Context, p *corev1.Pod, tick *Tick) error { return look(p, tick) }, ID("fn"))
+			return calls(t, r, s)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +98,8 @@ func TestTypedHandlersInTheBackgroundSeeTheObjectAsItWasAndAsItIs(t *testing.T) 
 // filling returns the result of the only indexing function of a registry.
 func filling(t *testing.T, r *Registry, raw map[string]any) (any, error) {
 	t.Helper()
-	return only(t, r).CallIndex(t.Context(), handler.NewIndexed(handler.CallContext{Body: object.NewBody(raw)}, nil, handler.Attempt{}))
+	d := only(t, r)
+	return d.Call(t.Context(), handler.NewCall(d, handler.CallContext{Body: object.NewBody(raw)}, handler.Attempt{}))
 }
 
 func TestIndicesTakeWhatTheirFunctionsReturn(t *testing.T) {
@@ -142,8 +151,8 @@ func TestIndicesTakeWhatTheirFunctionsReturn(t *testing.T) {
 
 func TestATypedIndexHasItsObject(t *testing.T) {
 	r := NewRegistry()
-	byNode := func(_ context.Context, i *IndexedOf[*corev1.Pod]) (map[string]string, error) {
-		return map[string]string{i.Object().Spec.NodeName: i.Name()}, nil
+	byNode := func(_ context.Context, p *corev1.Pod, i *Indexed) (map[string]string, error) {
+		return map[string]string{p.Spec.NodeName: i.Name()}, nil
 	}
 	x := NewIndexOf(For[*corev1.Pod](r), byNode, ID("byNode"))
 	values, err := filling(t, r, pod())

@@ -9,8 +9,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/selector"
@@ -68,54 +67,21 @@ func TestSeveralTypedPredicatesMustAllAgree(t *testing.T) {
 
 // Handlers without a type say why they are not called, as typed ones do.
 func TestAnObjectThatDoesNotFitWhenObjectIsAMisfit(t *testing.T) {
-	subject := seen(podOn(1)).CallContext
 	pods, ctx := Resource("pods"), t.Context()
-	errs := map[string]struct {
-		declare func(*Registry)
-		call    func(*handler.Declaration) error
-	}{
-		"change": {
-			func(r *Registry) { r.OnCreate(pods, createFn, WhenObject(isOnFirstNode)) },
-			func(d *handler.Declaration) error {
-				return d.Call(ctx, handler.NewChange(subject, nil, handler.Attempt{}, handler.Transition{Reason: cause.Create}, nil))
-			},
-		},
-		"event": {
-			func(r *Registry) { r.OnEvent(pods, watchFn, WhenObject(isOnFirstNode)) },
-			func(d *handler.Declaration) error { return d.CallEvent(ctx, handler.NewEvent(subject, nil, "ADDED")) },
-		},
-		"daemon": {
-			func(r *Registry) { r.Daemon(pods, daemonFn, WhenObject(isOnFirstNode)) },
-			func(d *handler.Declaration) error {
-				return d.CallDaemon(ctx, handler.NewTask(subject, nil, handler.Attempt{}, nil))
-			},
-		},
-		"timer": {
-			func(r *Registry) { r.Timer(pods, timerFn, WhenObject(isOnFirstNode)) },
-			func(d *handler.Declaration) error {
-				return d.CallTimer(ctx, handler.NewTick(subject, nil, handler.Attempt{}, nil))
-			},
-		},
-		"index": {
-			func(r *Registry) { NewIndex(r, pods, indexFn, WhenObject(isOnFirstNode)) },
-			func(d *handler.Declaration) error {
-				_, err := d.CallIndex(ctx, handler.NewIndexed(subject, nil, handler.Attempt{}))
-				return err
-			},
-		},
-		"review": {
-			func(r *Registry) { r.OnValidate(pods, admitFn, WhenObject(isOnFirstNode)) },
-			func(d *handler.Declaration) error {
-				return d.CallAdmission(ctx, handler.NewAdmission(subject, d, &handler.Review{New: podOn(1)}))
-			},
-		},
-	}
-	for name, test := range errs {
+	for name, declare := range map[string]func(*Registry){
+		"change": func(r *Registry) { r.OnCreate(pods, createFn, WhenObject(isOnFirstNode)) },
+		"event":  func(r *Registry) { r.OnEvent(pods, watchFn, WhenObject(isOnFirstNode)) },
+		"daemon": func(r *Registry) { r.Daemon(pods, daemonFn, WhenObject(isOnFirstNode)) },
+		"timer":  func(r *Registry) { r.Timer(pods, timerFn, WhenObject(isOnFirstNode)) },
+		"index":  func(r *Registry) { NewIndex(r, pods, indexFn, WhenObject(isOnFirstNode)) },
+		"review": func(r *Registry) { r.OnValidate(pods, admitFn, WhenObject(isOnFirstNode)) },
+	} {
 		t.Run(name, func(t *testing.T) {
 			r := NewRegistry()
-			test.declare(r)
+			declare(r)
 			d := only(t, r)
-			if misfit := handler.AsMisfit(test.call(d)); misfit == nil || misfit.Type != "*v1.Pod" || misfit.Field != "spec.nodeName" {
+			_, err := d.Call(ctx, seen(podOn(1)).CallOf(d))
+			if misfit := handler.AsMisfit(err); misfit == nil || misfit.Type != "*v1.Pod" || misfit.Field != "spec.nodeName" {
 				t.Errorf("got %v", misfit)
 			}
 			if misfit := d.Misfit(seen(podOn(1))); misfit == nil || misfit.Field != "spec.nodeName" {
@@ -139,7 +105,7 @@ func TestWhenObjectDoesNotDecodeOtherKinds(t *testing.T) {
 	if !d.InScope(review) {
 		t.Error("the review is not in scope")
 	}
-	if err := d.CallAdmission(t.Context(), handler.NewAdmission(review.CallContext, d, review.Review)); err != nil || !called {
+	if _, err := d.Call(t.Context(), review.CallOf(d)); err != nil || !called {
 		t.Errorf("got %v, called: %v", err, called)
 	}
 }
@@ -159,7 +125,7 @@ func TestMistakesInWhenObject(t *testing.T) {
 		},
 		"another type": {
 			func(r *Registry) {
-				For[*corev1.Node](r).OnCreate(func(context.Context, *ChangeOf[*corev1.Node]) error { return nil }, ID("fn"), WhenObject(isOnFirstNode))
+				For[*corev1.Node](r).OnCreate(func(context.Context, *corev1.Node, *Change) error { return nil }, ID("fn"), WhenObject(isOnFirstNode))
 			},
 			"WhenObject is for objects of the type *v1.Pod, but the handler is for *v1.Node",
 		},

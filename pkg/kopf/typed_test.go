@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
@@ -28,7 +28,7 @@ func pod() map[string]any {
 }
 
 // calling calls a typed handler like the engine.
-func calling(t *testing.T, raw map[string]any, t2 handler.Transition, fn func(context.Context, *ChangeOf[*corev1.Pod]) error) (*patch.Patch, error) {
+func calling(t *testing.T, raw map[string]any, old object.Essence, fn func(context.Context, *corev1.Pod, *Change) error) (*patch.Patch, error) {
 	t.Helper()
 	r := NewRegistry()
 	For[*corev1.Pod](r).OnUpdate(fn, ID("fn"))
@@ -37,7 +37,10 @@ func calling(t *testing.T, raw map[string]any, t2 handler.Transition, fn func(co
 		t.Fatal(err)
 	}
 	subject := handler.CallContext{Body: object.NewBody(raw), Patch: &patch.Patch{}}
-	return subject.Patch, handlers[0].Call(t.Context(), handler.NewChange(subject, nil, handler.Attempt{}, t2, nil))
+	_, err = handlers[0].Call(t.Context(), handler.NewChange(handlers[0], subject, handler.Attempt{}, nil, cause.Update, func() *handler.Cause {
+		return &handler.Cause{Reason: cause.Update, Old: old}
+	}))
+	return subject.Patch, err
 }
 
 type unknownValue struct{}
@@ -57,19 +60,20 @@ func TestATypedChangeHasBothObjects(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := calling(t, pod(), handler.Transition{Reason: cause.Update, OldEssence: test.old}, func(_ context.Context, c *ChangeOf[*corev1.Pod]) error {
-				if c.Object().Spec.NodeName != "n1" || c.Object().Status.Phase != corev1.PodRunning || c.Name() != "one" {
-					t.Errorf("got %+v", c.Object())
+			_, err := calling(t, pod(), test.old, func(_ context.Context, p *corev1.Pod, c *Change) error {
+				if p.Spec.NodeName != "n1" || p.Status.Phase != corev1.PodRunning || c.Name() != "one" {
+					t.Errorf("got %+v", p)
 				}
-				before, err := c.OldObject()
+				before := &corev1.Pod{}
+				known, err := c.DecodeOld(before)
 				switch {
 				case err != nil:
 					t.Error(err)
 				case test.node == "":
-					if before != nil {
+					if known {
 						t.Errorf("got %+v", before)
 					}
-				case before == nil || before.Spec.NodeName != test.node || before.Name != "one" || before.Namespace != "ns" || before.UID != "u-1" || before.Status.Phase != "":
+				case !known || before.Spec.NodeName != test.node || before.Name != "one" || before.Namespace != "ns" || before.UID != "u-1" || before.Status.Phase != "":
 					t.Errorf("got %+v", before)
 				case before.Kind != "Pod" || before.APIVersion != "v1":
 					t.Errorf("got %+v", before.TypeMeta)
@@ -100,7 +104,7 @@ func isMisfit(err error) bool {
 }
 
 func TestAnObjectThatDoesNotFitItsTypeIsAMisfit(t *testing.T) {
-	_, err := calling(t, brokenPod(), handler.Transition{}, func(context.Context, *ChangeOf[*corev1.Pod]) error {
+	_, err := calling(t, brokenPod(), nil, func(context.Context, *corev1.Pod, *Change) error {
 		t.Error("the handler was called")
 		return nil
 	})
@@ -111,16 +115,13 @@ func TestAnObjectThatDoesNotFitItsTypeIsAMisfit(t *testing.T) {
 
 // A correction of an object must reach its handlers, although the former state does not fit.
 func TestTheFormerStateIsDecodedOnlyWhenItIsAskedFor(t *testing.T) {
-	before := handler.Transition{Reason: cause.Update, OldEssence: brokenPod()}
+	before := brokenPod()
 	called := false
-	if _, err := calling(t, pod(), before, func(context.Context, *ChangeOf[*corev1.Pod]) error { called = true; return nil }); err != nil || !called {
+	if _, err := calling(t, pod(), before, func(context.Context, *corev1.Pod, *Change) error { called = true; return nil }); err != nil || !called {
 		t.Errorf("got %v, called: %v", err, called)
 	}
-	_, err := calling(t, pod(), before, func(_ context.Context, c *ChangeOf[*corev1.Pod]) error {
-		old, err := c.OldObject()
-		if old != nil {
-			t.Errorf("got %+v", old)
-		}
+	_, err := calling(t, pod(), before, func(_ context.Context, _ *corev1.Pod, c *Change) error {
+		_, err := c.DecodeOld(&corev1.Pod{})
 		return err
 	})
 	if misfit := handler.AsMisfit(err); misfit == nil || !misfit.Former || !strings.Contains(err.Error(), "the former state of the object does not fit") {
@@ -135,15 +136,16 @@ func TestADeletionHandlerCanBeCalledWithoutTheObject(t *testing.T) {
 	}{"it fits": {pod(), true}, "it does not fit": {brokenPod(), false}} {
 		t.Run(name, func(t *testing.T) {
 			r, called := NewRegistry(), false
-			For[*corev1.Pod](r).OnDelete(func(_ context.Context, c *ChangeOf[*corev1.Pod]) error {
+			For[*corev1.Pod](r).OnDelete(func(_ context.Context, p *corev1.Pod, c *Change) error {
 				called = true
-				if (c.Object() != nil) != test.fits || (c.Misfit() == nil) != test.fits || c.Name() != "one" {
-					t.Errorf("got %+v, %v", c.Object(), c.Misfit())
+				if (p != nil) != test.fits || (c.Misfit() == nil) != test.fits || c.Name() != "one" {
+					t.Errorf("got %+v, %v", p, c.Misfit())
 				}
 				return nil
-			}, ID("fn"), OnMisfit(CallUntyped), WhenObject(func(*corev1.Pod) bool { return true }))
+			}, ID("fn"), CallUntyped(), WhenObject(func(*corev1.Pod) bool { return true }))
 			subject := handler.CallContext{Body: object.NewBody(test.raw), Patch: &patch.Patch{}}
-			err := only(t, r).Call(t.Context(), handler.NewChange(subject, nil, handler.Attempt{}, handler.Transition{Reason: cause.Delete}, nil))
+			d := only(t, r)
+			_, err := d.Call(t.Context(), handler.NewChange(d, subject, handler.Attempt{}, nil, cause.Delete, func() *handler.Cause { return &handler.Cause{} }))
 			if err != nil || !called {
 				t.Errorf("got %v, called: %v", err, called)
 			}
@@ -154,8 +156,8 @@ func TestADeletionHandlerCanBeCalledWithoutTheObject(t *testing.T) {
 // Only what a typed handler changes is written: a round trip through the Go type must not
 // remove fields of newer types.
 func TestUpdateKeepsWhatTheTypeDoesNotKnow(t *testing.T) {
-	p, err := calling(t, pod(), handler.Transition{}, func(_ context.Context, c *ChangeOf[*corev1.Pod]) error {
-		c.Update(func(p *corev1.Pod) error {
+	p, err := calling(t, pod(), nil, func(_ context.Context, _ *corev1.Pod, c *Change) error {
+		Update(c, func(p *corev1.Pod) error {
 			p.Labels["c"] = "d"
 			delete(p.Labels, "a")
 			p.Spec.NodeName = "n2"
@@ -178,8 +180,8 @@ func TestUpdateKeepsWhatTheTypeDoesNotKnow(t *testing.T) {
 
 func TestUpdateReportsItsFailures(t *testing.T) {
 	refusal := errors.New("not this one")
-	p, err := calling(t, pod(), handler.Transition{}, func(_ context.Context, c *ChangeOf[*corev1.Pod]) error {
-		c.Update(func(*corev1.Pod) error { return refusal })
+	p, err := calling(t, pod(), nil, func(_ context.Context, _ *corev1.Pod, c *Change) error {
+		Update(c, func(*corev1.Pod) error { return refusal })
 		return nil
 	})
 	if err != nil {
@@ -197,8 +199,8 @@ func TestUpdateReportsItsFailures(t *testing.T) {
 
 func TestATypedEventHasItsObject(t *testing.T) {
 	r := NewRegistry()
-	For[*corev1.Pod](r).OnEvent(func(_ context.Context, e *EventOf[*corev1.Pod]) error {
-		if e.Object().Spec.NodeName != "n1" || e.Type() != watch.Modified || e.Name() != "one" {
+	For[*corev1.Pod](r).OnEvent(func(_ context.Context, p *corev1.Pod, e *WatchEvent) error {
+		if p.Spec.NodeName != "n1" || e.Type() != watch.Modified || e.Name() != "one" {
 			t.Errorf("got %+v", e)
 		}
 		return errNoNode
@@ -207,13 +209,15 @@ func TestATypedEventHasItsObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	event := func(raw map[string]any) *WatchEvent {
-		return handler.NewEvent(handler.CallContext{Body: object.NewBody(raw)}, nil, watch.Modified)
+	event := func(raw map[string]any) *handler.Call {
+		c := handler.NewCall(handlers[0], handler.CallContext{Body: object.NewBody(raw)}, handler.Attempt{})
+		c.Event = watch.Modified
+		return c
 	}
-	if err := handlers[0].CallEvent(t.Context(), event(pod())); !errors.Is(err, errNoNode) {
+	if _, err := handlers[0].Call(t.Context(), event(pod())); !errors.Is(err, errNoNode) {
 		t.Errorf("got %v", err)
 	}
-	if err := handlers[0].CallEvent(t.Context(), event(map[string]any{"spec": "a text"})); !isMisfit(err) {
+	if _, err := handlers[0].Call(t.Context(), event(map[string]any{"spec": "a text"})); !isMisfit(err) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/diff"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
@@ -53,8 +53,8 @@ type PostedEvent struct {
 }
 
 // Call calls one handler for an object, without an operator. The function is a handler of any
-// kind that has an object and returns an error alone, with its typed or untyped arguments. CallIndex
-// calls indexing functions; for others, see Arguments:
+// kind that has an object and returns an error alone, with its arguments, such as *kopf.Change. CallFor
+// calls handlers of a Go type, and CallIndex indexing functions; for others, see Arguments:
 //
 //	outcome := kopftest.Call(t, createFn, object, kopftest.Old(before))
 //
@@ -64,28 +64,77 @@ type PostedEvent struct {
 func Call[A any](t testing.TB, fn func(context.Context, A) error, about client.Object, options ...CallOption) Outcome {
 	t.Helper()
 	c := newCallOf(t, about, options)
-	arguments, err := argumentsOf[A](c)
-	if err == nil {
-		err = c.invoke(func(ctx context.Context) error { return fn(ctx, arguments) })
-	}
-	return c.outcome(any(arguments), err)
+	d := declared(c, fn)
+	call := c.about(d)
+	err := c.invoke(d, call)
+	return c.outcome(call.Result(), err)
+}
+
+// CallFor is Call for a handler of a Go type, which gets the object, too:
+//
+//	outcome := kopftest.CallFor(t, createSite, site)
+func CallFor[T client.Object, A any](t testing.TB, fn func(context.Context, T, A) error, about client.Object, options ...CallOption) Outcome {
+	t.Helper()
+	return Call(t, func(ctx context.Context, arguments A) error {
+		object, err := decoded[T](arguments)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, object, arguments)
+	}, about, options...)
+}
+
+// CallChildFor is Call for a handler of OnChildOf, which gets the parent and the child.
+func CallChildFor[P, C client.Object](t testing.TB, fn func(context.Context, P, C, *kopf.ChildChange) error, about client.Object, options ...CallOption) Outcome {
+	t.Helper()
+	return CallFor(t, func(ctx context.Context, parent P, change *kopf.ChildChange) error {
+		var child C
+		if body := change.Child(); body != nil {
+			child, _ = reflect.New(reflect.TypeFor[C]().Elem()).Interface().(C)
+			if err := body.View().Decode(child); err != nil {
+				return err
+			}
+		}
+		return fn(ctx, parent, child, change)
+	}, about, options...)
 }
 
 // CallIndex calls one indexing function for an object, without an operator, and returns what
 // the index would contain for the object.
-func CallIndex[A any, K comparable, V any](t testing.TB, fn func(context.Context, A) (map[K]V, error), about client.Object, options ...CallOption) (map[K]V, error) {
+func CallIndex[K comparable, V any](t testing.TB, fn func(context.Context, *kopf.Indexed) (map[K]V, error), about client.Object, options ...CallOption) (map[K]V, error) {
 	t.Helper()
-	c := newCallOf(t, about, options)
-	arguments, err := argumentsOf[A](c)
-	if err != nil {
-		return nil, err
-	}
 	var values map[K]V
-	err = c.invoke(func(ctx context.Context) (err error) {
-		values, err = fn(ctx, arguments)
+	outcome := Call(t, func(ctx context.Context, i *kopf.Indexed) (err error) {
+		values, err = fn(ctx, i)
 		return err
-	})
-	return values, err
+	}, about, options...)
+	return values, outcome.Err
+}
+
+// CallIndexFor is CallIndex for an indexing function of a Go type.
+func CallIndexFor[T client.Object, K comparable, V any](t testing.TB, fn func(context.Context, T, *kopf.Indexed) (map[K]V, error), about client.Object, options ...CallOption) (map[K]V, error) {
+	t.Helper()
+	return CallIndex(t, func(ctx context.Context, i *kopf.Indexed) (map[K]V, error) {
+		object, err := decoded[T](i)
+		if err != nil {
+			return nil, err
+		}
+		return fn(ctx, object, i)
+	}, about, options...)
+}
+
+// decoded returns the object of a handler of a Go type.
+func decoded[T client.Object](arguments any) (T, error) {
+	var none T
+	of, ok := arguments.(interface{ Decode(into any) error })
+	if !ok {
+		return none, fmt.Errorf("%T is not an argument of a handler, such as *kopf.Change", arguments)
+	}
+	object, _ := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	if err := of.Decode(object); err != nil {
+		return none, err
+	}
+	return object, nil
 }
 
 // Arguments returns the arguments of a handler, to call it by hand, for example a function of Ensure
@@ -94,11 +143,57 @@ func CallIndex[A any, K comparable, V any](t testing.TB, fn func(context.Context
 //	c := kopftest.Arguments[*kopf.Change](t, object)
 func Arguments[A any](t testing.TB, about client.Object, options ...CallOption) A {
 	t.Helper()
-	arguments, err := argumentsOf[A](newCallOf(t, about, options))
-	if err != nil {
+	c := newCallOf(t, about, options)
+	var got A
+	d := declared(c, func(_ context.Context, arguments A) error {
+		got = arguments
+		return nil
+	})
+	if _, err := d.Call(t.Context(), c.about(d)); err != nil {
 		t.Fatal(err)
 	}
-	return arguments
+	return got
+}
+
+// declared declares a handler of the kind that has the arguments, as an operator does.
+func declared[A any](c *callOf, fn func(context.Context, A) error) *handler.Declaration {
+	c.t.Helper()
+	r := kopf.NewRegistry()
+	everything := kopf.Resource(kopf.Everything)
+	id := kopf.ID("handler")
+	param := kopf.Param(c.settings.param)
+	switch fn := any(fn).(type) {
+	case func(context.Context, *kopf.Change) error:
+		options := []kopf.ChangeOption{id, param}
+		if c.settings.field != nil {
+			options = append(options, kopf.Field(c.settings.field...))
+		}
+		r.OnCreate(everything, fn, options...)
+	case func(context.Context, *kopf.WatchEvent) error:
+		r.OnEvent(everything, fn, id, param)
+	case func(context.Context, *kopf.Task) error:
+		r.Daemon(everything, fn, id, param)
+	case func(context.Context, *kopf.Tick) error:
+		r.Timer(everything, fn, id, param)
+	case func(context.Context, *kopf.Admission) error:
+		r.OnMutate(everything, fn, id, param)
+	case func(context.Context, *kopf.ChildChange) error:
+		r.OnChild(everything, everything, fn, id, param)
+	case func(context.Context, *kopf.Drift) error:
+		r.OnDrift(everything, func(ctx context.Context, d *kopf.Drift) (kopf.Resolution, error) {
+			return kopf.Resolution{}, fn(ctx, d)
+		}, id, param)
+		r.Ensure(everything, func(context.Context, *kopf.Change) ([]client.Object, error) { return nil, nil }, kopf.ID("children"))
+	case func(context.Context, *kopf.Indexed) error:
+		kopf.NewIndex(r, everything, func(ctx context.Context, i *kopf.Indexed) (map[string]string, error) { return nil, fn(ctx, i) }, id, param)
+	default:
+		c.t.Fatalf("%s is not an argument of a handler, such as *kopf.Change", reflect.TypeFor[A]())
+	}
+	handlers, err := r.Declarations().Handlers(c.settings.scheme)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return handlers[0]
 }
 
 // callOf is one call of a handler.
@@ -107,6 +202,7 @@ type callOf struct {
 	settings callSettings
 	body     *object.Body
 	call     handler.CallContext
+	parent   *handler.Declaration
 	children []*handler.Declaration
 	problems []error
 	warnings []string
@@ -167,51 +263,29 @@ func (c *callOf) resource() *selector.Resource {
 	}
 }
 
-// argumentsOf returns the arguments of one kind, or of its typed form.
-func argumentsOf[A any](c *callOf) (A, error) {
-	all := []any{c.change(), c.event(), c.task(), c.tick(), c.admission(), c.indexed(), c.childChange(), c.drift()}
-	for _, one := range all {
-		if arguments, ok := one.(A); ok {
-			return arguments, nil
-		}
-	}
-	var none A
-	kind := reflect.TypeFor[A]()
-	if kind.Kind() != reflect.Pointer {
-		return none, c.unsupported(kind)
-	}
-	typed, ok := reflect.New(kind.Elem()).Interface().(A)
-	if !ok {
-		return none, c.unsupported(kind)
-	}
-	return typed, c.bind(any(typed), kind)
-}
-
-func (c *callOf) unsupported(kind reflect.Type) error {
-	return fmt.Errorf("%s is not an argument of a handler, such as *kopf.Change", kind)
-}
-
-// bind fills typed arguments.
-func (c *callOf) bind(typed any, kind reflect.Type) error {
-	switch typed := typed.(type) {
-	case interface{ Bind(*kopf.Change) error }:
-		return typed.Bind(c.change())
-	case interface{ Bind(*kopf.ChildChange) error }:
-		return typed.Bind(c.childChange())
-	case interface{ Bind(*kopf.Drift) error }:
-		return typed.Bind(c.drift())
-	case interface{ Bind(*kopf.WatchEvent) error }:
-		return typed.Bind(c.event())
-	case interface{ Bind(*kopf.Task) error }:
-		return typed.Bind(c.task())
-	case interface{ Bind(*kopf.Tick) error }:
-		return typed.Bind(c.tick())
-	case interface{ Bind(*kopf.Admission) error }:
-		return typed.Bind(c.admission())
-	case interface{ Bind(*kopf.Indexed) error }:
-		return typed.Bind(c.indexed())
+// about returns the call of a handler.
+func (c *callOf) about(d *handler.Declaration) *handler.Call {
+	switch d.Kind {
+	case handler.OnChild:
+		return handler.NewChildCall(d, c.call, c.attempt(), c.childCall())
+	case handler.OnDrift:
+		return handler.NewDriftCall(d, c.call, c.change(d), c.drift())
+	case handler.OnMutate:
+		call := handler.NewCall(d, c.call, handler.Attempt{})
+		call.Review = c.review()
+		return call
+	case handler.OnDaemon, handler.OnTimer:
+		call := handler.NewCall(d, c.call, c.attempt())
+		call.Stop = handler.NewStopper()
+		return call
+	case handler.OnEvent:
+		call := handler.NewCall(d, c.call, handler.Attempt{})
+		call.Event = apiwatch.Modified
+		return call
+	case handler.OnIndex:
+		return handler.NewCall(d, c.call, c.attempt())
 	default:
-		return c.unsupported(kind)
+		return c.change(d)
 	}
 }
 
@@ -220,7 +294,8 @@ func (c *callOf) attempt() handler.Attempt {
 	return handler.Attempt{Retry: c.settings.attempt - 1, Started: now, Now: now}
 }
 
-func (c *callOf) change() *kopf.Change {
+// change returns the call of a handler of changes, or of a sub-handler.
+func (c *callOf) change(d *handler.Declaration) *handler.Call {
 	var fields []object.Path
 	if c.settings.field != nil {
 		fields = append(fields, c.settings.field) // it can be in the status
@@ -232,8 +307,7 @@ func (c *callOf) change() *kopf.Change {
 		before = about.Old
 	}
 	about.Diff = diff.Compute(before, about.New, diff.Full)
-	declared := &handler.Declaration{Field: c.settings.field}
-	return handler.NewChange(c.call, c.settings.param, c.attempt(), declared.Transition(about), c)
+	return handler.NewChange(d, c.call, c.attempt(), c, about.Reason, func() *handler.Cause { return about })
 }
 
 func (c *callOf) reason() kopf.Reason {
@@ -249,23 +323,8 @@ func (c *callOf) reason() kopf.Reason {
 	}
 }
 
-func (c *callOf) event() *kopf.WatchEvent {
-	return handler.NewEvent(c.call, c.settings.param, apiwatch.Modified)
-}
-
-func (c *callOf) task() *kopf.Task {
-	return handler.NewTask(c.call, c.settings.param, c.attempt(), nil)
-}
-
-func (c *callOf) tick() *kopf.Tick {
-	return handler.NewTick(c.call, c.settings.param, c.attempt(), handler.NewStopper())
-}
-
-func (c *callOf) indexed() *kopf.Indexed {
-	return handler.NewIndexed(c.call, c.settings.param, c.attempt())
-}
-
-func (c *callOf) admission() *kopf.Admission {
+// review returns the request of the API server.
+func (c *callOf) review() *handler.Review {
 	review := &handler.Review{
 		Operation: c.settings.operation, New: c.body, Name: c.body.Name(), Namespace: c.body.Namespace(),
 		Warn: func(message string) { c.warnings = append(c.warnings, message) },
@@ -273,18 +332,17 @@ func (c *callOf) admission() *kopf.Admission {
 	if c.settings.old != nil {
 		review.Old = c.bodyOf(c.settings.old)
 	}
-	return handler.NewAdmission(c.call, &handler.Declaration{Param: c.settings.param}, review)
+	return review
 }
 
 // invoke calls the handler, and its sub-handlers after it. A panic is an error.
-func (c *callOf) invoke(call func(context.Context) error) error {
+func (c *callOf) invoke(d *handler.Declaration, call *handler.Call) error {
 	ctx := operator.WithCall(c.t.Context(), c.settings.client, c, reconcile.CallContext{
 		Body: func() *object.Body { return c.body }, Resource: *c.call.Resource, Logger: c.call.Logger,
 	})
-	return handler.WithRecover(func() error {
-		if err := call(ctx); err != nil {
-			return err
-		}
-		return c.Execute(ctx)
-	})
+	c.parent = d
+	if _, err := d.CallIsolated(ctx, call); err != nil {
+		return err
+	}
+	return handler.WithRecover(func() error { return c.Execute(ctx) })
 }

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -107,7 +107,8 @@ func (c *callOf) Execute(ctx context.Context) error {
 	c.children = nil
 	failures := c.problems
 	for _, child := range children {
-		if err := child.Call(ctx, c.change()); err != nil {
+		sub := child.Under(c.parent)
+		if _, err := sub.Call(ctx, c.change(sub)); err != nil {
 			failures = append(failures, err)
 		}
 	}
@@ -120,11 +121,11 @@ func (c *callOf) Post(ref corev1.ObjectReference, eventType, reason, message str
 }
 
 // outcome returns what the handler has done.
-func (c *callOf) outcome(arguments any, err error) Outcome {
+func (c *callOf) outcome(result any, err error) Outcome {
 	c.t.Helper()
 	made := Outcome{Err: err, Warnings: c.warnings, Events: c.events}
-	if holder, ok := arguments.(interface{ Result() any }); ok && err == nil {
-		made.Result = holder.Result()
+	if err == nil {
+		made.Result = result
 	}
 	var failure error
 	made.Patch, failure = c.call.Patch.Resolve(c.body.Raw())
@@ -143,7 +144,7 @@ func (c *callOf) outcome(arguments any, err error) Outcome {
 type family struct {
 	child, old client.Object
 	siblings   []client.Object
-	drifted    []kopf.DriftedField
+	drifted    []convergence.DriftedField
 }
 
 // Child is the child that a handler of children is called for: a created one, a changed one with
@@ -172,29 +173,28 @@ func Children(all ...client.Object) CallOption {
 //	resolution, err := decide(t.Context(), c)
 func Drifted(path, manager string, wanted, found any) CallOption {
 	return callOptionFunc(func(s *callSettings) {
-		s.family.drifted = append(s.family.drifted, kopf.DriftedField{
+		s.family.drifted = append(s.family.drifted, convergence.DriftedField{
 			Path: path, Manager: manager, Wanted: object.NewValue(wanted), Found: object.NewValue(found),
 		})
 	})
 }
 
-// drift returns the arguments of a handler of drift.
-func (c *callOf) drift() *kopf.Drift {
-	of := convergence.Drift{Fields: c.settings.family.drifted}
+// drift returns what a handler of drift is called for.
+func (c *callOf) drift() handler.DriftCall {
+	of := handler.DriftCall{Drift: convergence.Drift{Fields: c.settings.family.drifted}}
 	if child := c.settings.family.child; child != nil {
 		live := c.bodyOf(child)
 		kind := (&unstructured.Unstructured{Object: live.Raw()}).GroupVersionKind()
-		of.Child = kopf.ChildKey{GroupKind: kind.GroupKind(), Namespace: live.Namespace(), Name: live.Name()}
+		of.Child = convergence.ChildKey{GroupKind: kind.GroupKind(), Namespace: live.Namespace(), Name: live.Name()}
 		if c.settings.reason != kopf.ReasonDelete {
 			of.Live = live
 		}
 	}
-	declared := &handler.Declaration{Param: c.settings.param}
-	return handler.NewDrift(declared, c.call, handler.NewChange(c.call, c.settings.param, c.attempt(), handler.Transition{}, c), "", of)
+	return of
 }
 
-// childChange returns the arguments of a handler of children.
-func (c *callOf) childChange() *kopf.ChildChange {
+// childCall returns what a handler of children is called for.
+func (c *callOf) childCall() handler.ChildCall {
 	f := c.settings.family
 	call := handler.ChildCall{Reason: kopf.ReasonResume, Children: func() []*object.Snapshot { return c.snapshots(f.siblings) }}
 	if f.child != nil {
@@ -208,7 +208,7 @@ func (c *callOf) childChange() *kopf.ChildChange {
 	if c.settings.reason != "" {
 		call.Reason = c.settings.reason
 	}
-	return handler.NewChildChange(handler.NewChange(c.call, c.settings.param, c.attempt(), handler.Transition{}, c), call)
+	return call
 }
 
 // snapshot returns an object as the watch keeps it.

@@ -34,7 +34,7 @@ type Harness struct {
 //
 // The function declares the handlers. It is called for every start of the operator, so that
 // a restart forgets what is in memory: closures, memos, and indices. Package variables
-// survive. A nil registry is kopf.DefaultRegistry.
+// survive. A nil registry is an error, as for kopf.NewOperator.
 //
 // The operator stops when the test ends. Goroutines that remain then are an error. In a
 // handler, do not use the network, processes, or locks that are held while waiting: time

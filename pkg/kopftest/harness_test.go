@@ -292,12 +292,13 @@ func TestStorageOfOnesOwn(t *testing.T) {
 
 func TestTypedHandlers(t *testing.T) {
 	declare := func(r *kopf.Registry) {
-		kopf.For[*corev1.ConfigMap](r).OnUpdate(func(_ context.Context, c *kopf.ChangeOf[*corev1.ConfigMap]) error {
-			old, err := c.OldObject()
+		kopf.For[*corev1.ConfigMap](r).OnUpdate(func(_ context.Context, _ *corev1.ConfigMap, c *kopf.Change) error {
+			var old corev1.ConfigMap
+			_, err := c.DecodeOld(&old)
 			if err != nil {
 				return err
 			}
-			c.Update(func(m *corev1.ConfigMap) error {
+			kopf.Update(c, func(m *corev1.ConfigMap) error {
 				m.Data["was"] = old.Data["is"]
 				return nil
 			})

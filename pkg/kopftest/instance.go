@@ -41,7 +41,8 @@ func (r *runs) newInstance() *instance {
 	config.Transport = one.link
 	registry := r.declare()
 	if registry == nil {
-		registry = kopf.DefaultRegistry
+		stop()
+		r.t.Fatal("the registry is nil: return the one in which the handlers are declared, such as kopf.DefaultRegistry")
 	}
 	r.latest = r.settingsFor(one, registry)
 	operator, err := kopf.NewOperator(kopf.Options{
@@ -72,7 +73,7 @@ func (r *runs) settingsFor(one *instance, registry *kopf.Registry) kopf.Settings
 	s.Watching.InactivityTimeout = -1
 	s.Peering.Standalone = true
 	s.Peering.Identity = "kopftest" // the default identity asks the name service
-	if registry.HasAdmission() {
+	if registry.Declarations().HasAdmission() {
 		s.Admission.Server = settings.AdmissionServerFunc(one.serveAdmission)
 		s.Admission.Managed = "kopftest"
 	}

@@ -6,8 +6,8 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/inprocess"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 // errCut is the error of requests after a crash.

@@ -73,7 +73,7 @@ func TestAParentThatIsDeletedHasNoCallsUnlessWanted(t *testing.T) {
 // A handler that begins to match is told about all children, and one that does not match anymore
 // leaves no record.
 func TestFiltersAreAboutTheParent(t *testing.T) {
-	matching := kopf.Labels(kopf.Filters{"told": kopf.Equal("yes")})
+	matching := kopf.Labels(map[string]kopf.Matcher{"told": kopf.Equal("yes")})
 	withChildren(t, func(t *testing.T, h *kopftest.Harness, w *told) {
 		one := example("one")
 		h.Create(one)
@@ -274,8 +274,8 @@ func TestAHandledObjectCanBeAChild(t *testing.T) {
 func TestParentsAndChildrenHaveGoTypes(t *testing.T) {
 	var nodes []string
 	declare := func(r *kopf.Registry) {
-		kopf.OnChildOf(r, func(_ context.Context, c *kopf.FamilyChange[*corev1.Pod, *corev1.ConfigMap]) error {
-			nodes = append(nodes, c.Object().Spec.NodeName+" "+c.ChildObject().Name)
+		kopf.OnChildOf(r, func(_ context.Context, pod *corev1.Pod, child *corev1.ConfigMap, _ *kopf.ChildChange) error {
+			nodes = append(nodes, pod.Spec.NodeName+" "+child.Name)
 			return nil
 		}, kopf.ID("tell"), kopf.ChildLabel("example.com/pod"))
 	}

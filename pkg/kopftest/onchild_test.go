@@ -179,11 +179,11 @@ func TestAHandlerOfChildrenIsCalledAlone(t *testing.T) {
 		kopf.ReasonCreate: {kopftest.Child(a)},
 		kopf.ReasonDelete: {kopftest.Child(a), kopftest.Reason(kopf.ReasonDelete)},
 	} {
-		outcome := kopftest.Call(t, func(_ context.Context, c *kopf.FamilyChange[*corev1.Node, *corev1.ConfigMap]) error {
-			if c.Reason() != reason || c.ChildObject().Name != "a" || c.Object().Name != "node" {
-				t.Errorf("got %s %v of %v", c.Reason(), c.ChildObject(), c.Object())
+		outcome := kopftest.CallChildFor(t, func(_ context.Context, node *corev1.Node, child *corev1.ConfigMap, c *kopf.ChildChange) error {
+			if c.Reason() != reason || child.Name != "a" || node.Name != "node" {
+				t.Errorf("got %s %v of %v", c.Reason(), child, node)
 			}
-			c.Update(func(n *corev1.Node) error { n.Labels = map[string]string{"seen": "yes"}; return nil })
+			kopf.Update(c, func(n *corev1.Node) error { n.Labels = map[string]string{"seen": "yes"}; return nil })
 			return nil
 		}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}, options...)
 		if outcome.Err != nil || outcome.Object.GetLabels()["seen"] != "yes" {

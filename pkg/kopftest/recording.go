@@ -10,8 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 )
 
 // recording contains what the operator has done, over all its runs.
@@ -95,11 +94,11 @@ func (c HandlerCall) String() string {
 
 // observer records the calls of one run.
 func (r *recording) observer(from *link) handler.Observer {
-	return func(d *handler.Declaration, arguments any) func(error) {
+	return func(c *handler.Call) func(error) {
 		if from.isCut() {
 			return func(error) {}
 		}
-		call := newCall(d, arguments)
+		call := newCall(c)
 		r.add(func(r *recording) {
 			r.calls = append(r.calls, call)
 			r.tell("call:  ", call)
@@ -112,19 +111,18 @@ func (r *recording) observer(from *link) handler.Observer {
 	}
 }
 
-func newCall(d *handler.Declaration, arguments any) *HandlerCall {
-	call := &HandlerCall{Handler: handler.DeclaredID(d), Kind: string(d.Kind), At: time.Now(), Running: true, Attempt: 1}
+func newCall(c *handler.Call) *HandlerCall {
+	d := c.Declaration
+	call := &HandlerCall{Handler: handler.DeclaredID(d), Kind: string(d.Kind), At: time.Now(), Running: true, Attempt: c.Attempt.Retry + 1}
 	if d.Kind != handler.OnDisturbance { // which is about all children
 		call.Child = strings.TrimPrefix(strings.TrimPrefix(d.ID, call.Handler), "/")
 	}
-	if about, ok := arguments.(kopf.Arguments); ok {
-		call.Object, call.Resource = about.Name(), about.Resource().Plural
-		if namespace := about.Namespace(); namespace != "" {
+	if c.Operator == nil {
+		call.Object = c.Name()
+		call.Resource = c.Resource().Plural
+		if namespace := c.Namespace(); namespace != "" {
 			call.Object = namespace + "/" + call.Object
 		}
-	}
-	if repeated, ok := arguments.(interface{ Retry() int }); ok {
-		call.Attempt = repeated.Retry() + 1
 	}
 	return call
 }

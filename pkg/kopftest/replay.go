@@ -43,7 +43,7 @@ func Replay(t *testing.T, file string, registry *kopf.Registry, with ...Option) 
 		change(&s)
 	}
 	s = s.WithDefaults()
-	handlers, err := registry.Handlers(chosen.scheme)
+	handlers, err := registry.Declarations().Handlers(chosen.scheme)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // gold selects objects by a label.
-var gold = kopf.Labels(kopf.Filters{"tier": kopf.Equal("gold")})
+var gold = kopf.Labels(map[string]kopf.Matcher{"tier": kopf.Equal("gold")})
 
 func colored(context.Context, *kopf.Change) ([]client.Object, error) {
 	return []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "secret-theme"}, Data: map[string]string{"color": "secret-blue"}}}, nil
@@ -31,14 +31,14 @@ func tellOnce(_ context.Context, c *kopf.ChildChange) error {
 	return nil
 }
 
-func restore(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.Restore(), nil }
+func restore(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.RestoreDrift(), nil }
 
 // families are handlers of children with filters, which can be left out.
 type families struct{ ensureAll, decideAll, tellAll, tellNothing bool }
 
 func (f families) declare(r *kopf.Registry) {
 	all := kopf.Labels(nil)
-	ofEnsure, ofDrift, ofChild := gold, gold, kopf.Annotations(kopf.Filters{"quiet": kopf.Absent()})
+	ofEnsure, ofDrift, ofChild := gold, gold, kopf.Annotations(map[string]kopf.Matcher{"quiet": kopf.Absent()})
 	if f.ensureAll {
 		ofEnsure = all
 	}

@@ -176,7 +176,7 @@ func TestReplayNamesWhatItCannotRepeat(t *testing.T) {
 // A long stream is recorded and replayed, and one state in it makes the difference.
 func TestReplayOfManyEvents(t *testing.T) {
 	const events = 10_000
-	handlers, err := registryOf(recorded).Handlers(scheme.Scheme)
+	handlers, err := registryOf(recorded).Declarations().Handlers(scheme.Scheme)
 	if err != nil {
 		t.Fatal(err)
 	}

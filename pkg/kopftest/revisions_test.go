@@ -12,9 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-go/kopf/internal/condition"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
-	"github.com/kopf-go/kopf/pkg/model/condition"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 )
 
 // conditionsOf returns the conditions of an object, as "Ready=True".
@@ -90,7 +91,7 @@ func lifeOfRevisions(t *testing.T, fault kopftest.Option) {
 	}
 	h := kopftest.New(t, func() *kopf.Registry {
 		r := kopf.NewRegistry()
-		r.OnCreate(examples, render, kopf.ID("render"), kopf.Revision(revision), kopf.Rollout(kopf.First(1), kopf.Then(2)))
+		r.OnCreate(examples, render, kopf.ID("render"), kopf.Revision(revision), kopf.Rollout(rollout.First(1), rollout.Then(2)))
 		r.OnUpdate(examples, render, kopf.ID("render"))
 		r.Conditions(examples)
 		return r

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 )
 
 // revised is an operator with one handler that has a revision, and whose calls are listed.
@@ -21,8 +22,8 @@ type revised struct {
 	*kopftest.Harness
 
 	revision string
-	options  []kopf.RevisionOption
-	labels   kopf.Filters
+	options  []kopf.ChangeOption
+	labels   map[string]kopf.Matcher
 	// fails returns the error of a call.
 	fails func(c *kopf.Change) error
 	mu    sync.Mutex // different objects are handled at the same time
@@ -30,7 +31,7 @@ type revised struct {
 }
 
 // withRevisions runs a test for an operator with a handler under revision 1.
-func withRevisions(t *testing.T, test func(t *testing.T, r *revised), options ...kopf.RevisionOption) {
+func withRevisions(t *testing.T, test func(t *testing.T, r *revised), options ...kopf.ChangeOption) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &revised{revision: "1", options: options}
@@ -50,12 +51,10 @@ func (r *revised) declare() *kopf.Registry {
 		}
 		return nil
 	}
-	var creation []kopf.CreateOption
+	var creation []kopf.ChangeOption
 	if revision != "" {
 		creation = append(creation, kopf.Revision(revision))
-		for _, option := range r.options {
-			creation = append(creation, option)
-		}
+		creation = append(creation, r.options...)
 	}
 	registry.OnCreate(examples, call, append(creation, kopf.ID("render"), kopf.Labels(r.labels))...)
 	labels := kopf.Labels(r.labels)
@@ -121,7 +120,7 @@ func TestRolloutTakesOneObjectAfterTheOther(t *testing.T) {
 		r.expect(t, "after the retry", "update a 2", "update b 2")
 		r.upgrade("2")
 		r.expect(t, "after the rollout")
-	}, kopf.Rollout(kopf.First(1), kopf.Then(1)))
+	}, kopf.Rollout(rollout.First(1), rollout.Then(1)))
 }
 
 func TestObjectsThatAreCreatedCountInARollout(t *testing.T) {
@@ -142,7 +141,7 @@ func TestObjectsThatAreCreatedCountInARollout(t *testing.T) {
 		r.Patch(created, `{"spec":{"field":"mended"}}`)
 		r.Advance(time.Minute)
 		r.expect(t, "after the object was mended", "update created 2", "update b 2")
-	}, kopf.Rollout(kopf.First(1), kopf.Then(1)))
+	}, kopf.Rollout(rollout.First(1), rollout.Then(1)))
 }
 
 func TestCreationsThatAreNotDoneDoNotHoldARollout(t *testing.T) {
@@ -157,7 +156,7 @@ func TestCreationsThatAreNotDoneDoNotHoldARollout(t *testing.T) {
 		r.expect(t, "while a creation is not done", "update a 2", "update b 2")
 		r.Advance(time.Hour)
 		r.expect(t, "when it is done", "create 0-created 2")
-	}, kopf.Rollout(kopf.First(1), kopf.Then(1)))
+	}, kopf.Rollout(rollout.First(1), rollout.Then(1)))
 }
 
 func TestDeletionsDoNotMarkARevision(t *testing.T) {
@@ -216,7 +215,7 @@ func TestRolloutLeavesOutObjectsThatWereNeverHandled(t *testing.T) {
 		r.expect(t, "after the upgrade", "update a 2", "create b 2")
 		r.Advance(time.Hour)
 		r.expect(t, "after the retry", "update a 2", "update c 2")
-	}, kopf.Rollout(kopf.First(1), kopf.Then(1)))
+	}, kopf.Rollout(rollout.First(1), rollout.Then(1)))
 }
 
 // The operator has seen the object before, so nothing but the marks is missing.
@@ -241,7 +240,7 @@ func TestBaselineAdoptsObjectsWithoutMarksAgain(t *testing.T) {
 
 func TestBaselineAdoptsObjectsWithOneWrite(t *testing.T) {
 	withRevisions(t, func(t *testing.T, r *revised) {
-		r.revision, r.labels = "", kopf.Filters{"tier": kopf.Equal("gold")}
+		r.revision, r.labels = "", map[string]kopf.Matcher{"tier": kopf.Equal("gold")}
 		r.Restart()
 		a, other := example("a"), example("other")
 		for _, obj := range []*unstructured.Unstructured{a, other} {

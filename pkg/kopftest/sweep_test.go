@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/hierarchy"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
 )
@@ -51,7 +52,7 @@ func (s *bucketStore) remove(ctx context.Context, name string) {
 // ensureChild creates a child of the handled object, unless it exists.
 func ensureChild(ctx context.Context, c *kopf.Change, name string) error {
 	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: c.Name() + "-" + name, Namespace: c.Namespace()}}
-	if err := kopf.Adopt(ctx, child); err != nil {
+	if err := hierarchy.Adopt(ctx, child); err != nil {
 		return err
 	}
 	return client.IgnoreAlreadyExists(c.Client().Create(ctx, child))
@@ -152,12 +153,12 @@ func BenchmarkSweep(b *testing.B) {
 func TestSweepOfTypedHandlers(t *testing.T) {
 	kopftest.Sweep(t, func(t *testing.T, fault kopftest.Option) {
 		h := kopftest.New(t, declaring(func(r *kopf.Registry) {
-			kopf.For[*corev1.ConfigMap](r).OnCreate(func(ctx context.Context, c *kopf.ChangeOf[*corev1.ConfigMap]) error {
+			kopf.For[*corev1.ConfigMap](r).OnCreate(func(ctx context.Context, _ *corev1.ConfigMap, c *kopf.Change) error {
 				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.Name(), Namespace: c.Namespace()}}
 				if err := c.Client().Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
 					return err
 				}
-				c.Update(func(m *corev1.ConfigMap) error {
+				kopf.Update(c, func(m *corev1.ConfigMap) error {
 					m.Data = map[string]string{"secret": secret.Name}
 					return nil
 				})

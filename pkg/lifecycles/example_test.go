@@ -4,16 +4,15 @@ import (
 	"fmt"
 
 	"github.com/kopf-go/kopf/pkg/lifecycles"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // due are three handlers, of which the second one has not been tried yet.
 func due() []lifecycles.Due {
 	return []lifecycles.Due{
-		{Declaration: &handler.Declaration{ID: "first"}, Retries: 2},
-		{Declaration: &handler.Declaration{ID: "second"}, Retries: 0},
-		{Declaration: &handler.Declaration{ID: "third"}, Retries: 1},
+		{ID: "first", Retries: 2, Object: object.NewBody(nil)},
+		{ID: "second", Retries: 0, Object: object.NewBody(nil)},
+		{ID: "third", Retries: 1, Object: object.NewBody(nil)},
 	}
 }
 
@@ -53,20 +52,18 @@ func ExampleLifecycle() {
 }
 
 // A lifecycle that decides by the object: objects of the trial tier wait for their turn.
-func ExampleDue_Arguments() {
+func ExampleDue() {
 	var byTier lifecycles.Lifecycle = func(due []lifecycles.Due) []lifecycles.Due {
-		if len(due) > 0 && due[0].Arguments().Labels()["tier"] == "trial" {
+		if len(due) > 0 && due[0].Object.Labels()["tier"] == "trial" {
 			return lifecycles.OneByOne(due)
 		}
 		return due
 	}
-	trial := &handler.Cause{CallContext: handler.CallContext{Body: object.NewBody(map[string]any{
-		"metadata": map[string]any{"labels": map[string]any{"tier": "trial"}},
-	})}}
+	trial := object.NewBody(map[string]any{"metadata": map[string]any{"labels": map[string]any{"tier": "trial"}}})
 	handlers := due()
 	fmt.Println(len(byTier(handlers)), "handlers of another object")
 	for i := range handlers {
-		handlers[i].Cause = trial
+		handlers[i].Object = trial
 	}
 	fmt.Println(len(byTier(handlers)), "handler of a trial")
 	// Output:

@@ -12,33 +12,27 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Due is a handler that is due, with the number of its attempts so far. Its fields say how
-// it is declared, such as ID and Kind; Arguments returns what it is called for.
+// Due is a handler that is due.
 type Due struct {
-	*handler.Declaration
+	// ID is the id of the handler, and Param the value of kopf.Param.
+	ID    string
+	Param any
+	// Retries is the number of its attempts so far.
 	Retries int
-	// Cause is what has happened to the object.
-	Cause *handler.Cause
-}
-
-// Arguments returns the arguments of the handler: the object, the reason, the diff, and
-// others. Lifecycles only read them.
-func (d Due) Arguments() handler.Arguments {
-	happened := d.Cause
-	if happened == nil { // the caller is a test
-		happened = &handler.Cause{CallContext: handler.CallContext{Body: object.NewBody(nil)}}
-	}
-	return happened.ArgumentsOf(d.Declaration)
+	// Reason is what has happened to the object: creation, update, deletion, or resumption.
+	Reason cause.Reason
+	// Object is the object. Lifecycles only read it.
+	Object *object.Body
 }
 
 // Lifecycle chooses which of the due handlers are called in one pass over an
 // object, and in which order. It gets them in the order of their declaration,
 // and must not add others. Handlers that it omits are due in the next pass, which
-// follows at once. To decide by the object, use the Arguments of the handlers.
+// follows at once. To decide by the object, use the Object of the handlers.
 //
 // Specification: kopf.set_default_lifecycle.
 type Lifecycle func(due []Due) []Due

@@ -2,23 +2,35 @@ package operator
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/webhook"
+	"github.com/kopf-go/kopf/pkg/webhook/configurations"
 	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
@@ -45,7 +57,7 @@ type admission struct {
 
 // newAdmission creates the admission. It returns an error if the handlers could never be
 // called, because this would go unnoticed otherwise.
-func newAdmission(o *Operator, mgr manager.Manager, s settings.Settings) (*admission, error) {
+func (o *Operator) newAdmission(mgr manager.Manager, s settings.Settings) (*admission, error) {
 	a := &admission{
 		handlers: o.handlers.Admission(), resources: &resourceMap{},
 		logger: o.options.Logger.WithName("admission"),
@@ -107,26 +119,15 @@ var unreachableServer = settings.AdmissionServerFunc(func(ctx context.Context, e
 	return endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: new("https://localhost")})
 })
 
-// subscribe makes the engine report the resources of the cluster.
-func (a *admission) subscribe(engine *reconcile.Config) {
-	if a != nil {
-		addDiscovered(engine, a.discovered)
-	}
-}
-
-// discovered computes the webhooks for the resources of the cluster.
+// discovered computes the webhooks for the resources of the cluster, and logs the problems that the
+// last discovery did not have.
 func (a *admission) discovered(present discovery.Snapshot) {
 	a.once.Do(func() { close(a.reached) })
 	a.resources.update(present)
 	hooks, problems := webhook.NewHooks(a.handlers, a.resources.all())
-	a.report(problems)
 	if a.server != nil {
 		a.server.configurations.SetHooks(hooks)
 	}
-}
-
-// report logs the problems that the last discovery did not have.
-func (a *admission) report(problems []error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := map[string]bool{}
@@ -151,7 +152,7 @@ func (a *admission) newReviews(engine *reconcile.Engine) http.Handler {
 			return engine.Context(ctx, reconcile.CallContext{Body: func() *object.Body { return call.Body }, Resource: *call.Resource, Logger: call.Logger})
 		},
 		Memo:    engine.Memo,
-		Measure: measureReview(engine.Metrics), Refused: engine.Metrics.Refusal,
+		Measure: a.measure(engine.Metrics), Refused: engine.Metrics.Refusal,
 		CheckReady: func(context.Context) error {
 			select {
 			case <-engine.Ready():
@@ -161,6 +162,32 @@ func (a *admission) newReviews(engine *reconcile.Engine) http.Handler {
 			}
 		},
 	}))
+}
+
+// measure returns the function that counts the calls of admission handlers.
+func (a *admission) measure(m *metrics.Metrics) func(d *handler.Declaration, err error, took time.Duration) {
+	return func(d *handler.Declaration, err error, took time.Duration) {
+		var rejection *handler.AdmissionError
+		outcome := metrics.ReviewFailed
+		switch {
+		case err == nil:
+			outcome = metrics.Admitted
+		case errors.As(err, &rejection):
+			outcome = metrics.Denied
+		}
+		m.Review(string(d.Kind), d.ID, outcome, took)
+	}
+}
+
+// beginSeries begins the series of the admission handlers, so that the first failure is an
+// increase.
+func (a *admission) beginSeries(m *metrics.Metrics) {
+	if a == nil {
+		return
+	}
+	for _, d := range a.handlers {
+		m.Reviewing(string(d.Kind), d.ID)
+	}
 }
 
 // checkReplicas returns an error if the server cannot serve an operator with several
@@ -173,4 +200,256 @@ func checkReplicas(server settings.AdmissionServer) error {
 	}
 	return errors.New("each replica of the operator would generate its own certificate for its admission server, and the cluster " +
 		`would trust only that of the leader: set Secret ("namespace/name") in the server to share one certificate, or set CertFile and KeyFile`)
+}
+
+// admissionServer is the server of the settings (Admission.Server), with the webhook
+// configurations that refer to it.
+type admissionServer struct {
+	server         settings.AdmissionServer
+	endpoint       settings.AdmissionEndpoint // of the cluster, without its handler
+	configurations *configurations.Manager
+	logger         logr.Logger
+
+	certificate atomic.Pointer[func(*tls.ClientHelloInfo) (*tls.Certificate, error)] // nil until the server reports it
+	publishOnce sync.Once
+	published   chan struct{} // closed when the address is published
+}
+
+func newAdmissionServer(server settings.AdmissionServer, mgr manager.Manager, s settings.Settings, logger logr.Logger) (*admissionServer, error) {
+	// A separate client, because the scheme of the operator may not contain the types.
+	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient()})
+	if err != nil {
+		return nil, fmt.Errorf("the client for the admission configurations cannot be created: %w", err)
+	}
+	live = client.WithFieldOwner(live, fieldManager(s))
+	endpoint, err := configurations.NewEndpoint(mgr.GetConfig(), live)
+	if err != nil {
+		return nil, err
+	}
+	return &admissionServer{
+		server: server, endpoint: endpoint, logger: logger, published: make(chan struct{}),
+		configurations: configurations.NewManager(live, configurations.OptionsFor(s, podNamespace(), leaseOf(s.Replicas)), logger),
+	}, nil
+}
+
+// serve serves reviews until the context is done.
+func (a *admission) serve(ctx context.Context, reviews http.Handler) error {
+	if a == nil || a.server == nil {
+		return nil
+	}
+	select {
+	case <-a.reached: // servers can need the API server, as for their certificate
+		return a.server.receive(ctx, reviews)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// receive runs the server. When the context is done, it gives running reviews some time, and
+// then cancels them.
+func (s *admissionServer) receive(ctx context.Context, reviews http.Handler) error {
+	answering, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(reserve, abandon) })()
+	endpoint := s.configurations.Endpoint(cancelWith(answering, reviews), s.endpoint)
+	endpoint.ReportCertificate = func(current func(*tls.ClientHelloInfo) (*tls.Certificate, error)) { s.certificate.Store(&current) }
+	publish := endpoint.Publish
+	endpoint.Publish = func(ctx context.Context, config admissionregistrationv1.WebhookClientConfig) error {
+		err := publish(ctx, config)
+		if err == nil {
+			s.publishOnce.Do(func() { close(s.published) })
+		}
+		return err
+	}
+	err := handler.WithRecover(func() error { return s.server.Serve(log.IntoContext(ctx, s.logger), endpoint) })
+	err = handler.Readable(err)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("the admission server (Settings.Admission.Server) has failed: %w", err)
+	}
+	return nil
+}
+
+// cancelWith cancels unanswered requests when the context is done.
+func cancelWith(answering context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(answering, cancel)()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// certificateExpiry returns when the certificate of the server expires. It is zero without a
+// server that reports its certificate.
+func (a *admission) certificateExpiry() time.Time {
+	if a == nil || a.server == nil {
+		return time.Time{}
+	}
+	current := a.server.certificate.Load()
+	if current == nil {
+		return time.Time{}
+	}
+	var certificate *tls.Certificate
+	err := handler.WithRecover(func() (err error) { // it can be that of a server of the user
+		certificate, err = (*current)(&tls.ClientHelloInfo{})
+		return err
+	})
+	if err != nil || certificate == nil || len(certificate.Certificate) == 0 {
+		return time.Time{}
+	}
+	if leaf := certificate.Leaf; leaf != nil {
+		return leaf.NotAfter
+	}
+	leaf, err := x509.ParseCertificate(certificate.Certificate[0])
+	if err != nil {
+		return time.Time{}
+	}
+	return leaf.NotAfter
+}
+
+// isPublished reports whether the API servers can reach the admission handlers.
+func (a *admission) isPublished() bool {
+	if a == nil || a.server == nil {
+		return true
+	}
+	select {
+	case <-a.server.published:
+		return true
+	default:
+		return false
+	}
+}
+
+// waitPublished waits until the API servers can reach the admission handlers. It
+// returns false if the context is done first.
+func (a *admission) waitPublished(ctx context.Context) bool {
+	if a == nil || a.server == nil {
+		return true
+	}
+	select {
+	case <-a.server.published:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// unpublishTimeout limits how long removing the webhooks can take.
+const unpublishTimeout = 10 * time.Second
+
+// maintain keeps the configurations up to date while a leader works, and cleans them up
+// afterwards, unless they stay. If the leadership is lost, it leaves them to the next leader.
+func (a *admission) maintain(ctx context.Context, isLost func() bool, work func(context.Context) error) error {
+	if a == nil || a.server == nil {
+		return work(ctx)
+	}
+	leading, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var maintaining sync.WaitGroup
+	maintaining.Go(func() { a.server.configurations.RunLeader(leading) })
+	err := work(ctx)
+	if !isLost() {
+		if !a.stays {
+			removing, cancel := context.WithTimeout(context.WithoutCancel(ctx), unpublishTimeout)
+			if err := a.server.configurations.Cleanup(removing); err != nil {
+				a.logger.Error(err, "The configurations of the admission handlers could not be removed from the cluster.")
+			}
+			cancel()
+		}
+		a.linger() // handlers must not be called after the cleanup handlers
+	}
+	stop()
+	maintaining.Wait()
+	return err
+}
+
+// stopWith observes when the replica is asked to stop: when the context is done.
+func (a *admission) stopWith(ctx context.Context) {
+	if a == nil {
+		return
+	}
+	context.AfterFunc(ctx, func() {
+		close(a.stopping)
+		if !a.mayBeCalled() {
+			close(a.unneeded)
+			return
+		}
+		a.logger.Info("The admission handlers go on for a while: API servers learn late that the operator stops.", "seconds", a.delay.Seconds())
+		time.AfterFunc(a.delay, func() { close(a.unneeded) })
+	})
+}
+
+// linger waits until no API server sends reviews anymore: all have learned that the replica stops.
+func (a *admission) linger() {
+	if a == nil {
+		return
+	}
+	select {
+	case <-a.unneeded:
+	case <-time.After(a.delay): // it was not asked to stop
+	}
+}
+
+// mayBeCalled reports whether API servers call the handlers although the replica stops.
+func (a *admission) mayBeCalled() bool {
+	isPersistent := func(d *handler.Declaration) bool { return d.Webhook.Persistent }
+	return a.delay > 0 && len(a.handlers) > 0 && a.isPublished() && (a.stays || slices.ContainsFunc(a.handlers, isPersistent))
+}
+
+// closing closes the connections of requests that arrive while the replica stops, after their responses.
+// A client that keeps a connection open could use it in the moment in which the server closes it.
+func (a *admission) closing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.isStopping() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isStopping reports whether the replica was asked to stop.
+func (a *admission) isStopping() bool {
+	select {
+	case <-a.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// resourceMap contains the known resources of the cluster. It is safe for concurrent use.
+type resourceMap struct {
+	mu        sync.RWMutex
+	resources map[schema.GroupVersionResource]selector.Resource
+}
+
+// update replaces the resources. It keeps the resources of unavailable API groups.
+func (m *resourceMap) update(found discovery.Snapshot) {
+	resources := make(map[schema.GroupVersionResource]selector.Resource, len(found.Resources))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for gvr, known := range m.resources {
+		if _, unknown := found.Failed[gvr.GroupVersion()]; unknown {
+			resources[gvr] = known
+		}
+	}
+	for _, resource := range found.Resources {
+		resources[resource.GVR()] = resource
+	}
+	m.resources = resources
+}
+
+func (m *resourceMap) find(gvr schema.GroupVersionResource) (selector.Resource, bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	resource, found := m.resources[gvr]
+	return resource, found
+}
+
+// all returns the resources in the order of their names.
+func (m *resourceMap) all() []selector.Resource {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(m.resources), func(a, b selector.Resource) int {
+		return strings.Compare(a.String(), b.String())
+	})
 }

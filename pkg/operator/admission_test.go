@@ -2,13 +2,16 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -42,7 +45,7 @@ func TestReplicasMustShareOneCertificate(t *testing.T) {
 func TestMissingResourceOfAnAdmissionHandlerIsLoggedOnceEachTime(t *testing.T) {
 	var r registry.Registry
 	for _, plural := range []string{"widgets", "gadgets"} {
-		r.Add(handler.Validate(selector.New(plural), handler.Function{Admission: func(context.Context, *handler.Admission) error { return nil }}, handler.ID(plural)))
+		r.Add(handler.Validate(selector.New(plural), handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID(plural)))
 	}
 	handlers, err := r.Handlers(nil)
 	if err != nil {
@@ -76,5 +79,30 @@ func TestMissingResourceOfAnAdmissionHandlerIsLoggedOnceEachTime(t *testing.T) {
 		if !isExpected {
 			t.Errorf("step %d: got %q", i+1, lines)
 		}
+	}
+}
+
+func TestResourceMapKeepsGroupsThatCannotBeAsked(t *testing.T) {
+	resource := func(group, plural string) selector.Resource {
+		return selector.Resource{Group: group, Version: "v1", Plural: plural}
+	}
+	known := &resourceMap{}
+	known.update(discovery.Snapshot{Resources: []selector.Resource{resource("a", "as"), resource("b", "bs"), resource("c", "cs")}})
+	known.update(discovery.Snapshot{
+		Resources: []selector.Resource{resource("a", "others")},
+		Failed:    map[schema.GroupVersion]error{{Group: "b", Version: "v1"}: errors.New("it is down")},
+	})
+	for gvr, want := range map[schema.GroupVersionResource]bool{
+		{Group: "a", Version: "v1", Resource: "as"}:     false,
+		{Group: "a", Version: "v1", Resource: "others"}: true,
+		{Group: "b", Version: "v1", Resource: "bs"}:     true,
+		{Group: "c", Version: "v1", Resource: "cs"}:     false,
+	} {
+		if _, found := known.find(gvr); found != want {
+			t.Errorf("%s: found %v", gvr, found)
+		}
+	}
+	if all := known.all(); len(all) != 2 || all[0].Plural != "bs" || all[1].Plural != "others" {
+		t.Errorf("got %v", all)
 	}
 }

@@ -13,10 +13,12 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/internal/program"
 	"github.com/kopf-go/kopf/pkg/login"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -77,7 +79,12 @@ func (c *connection) connect(ctx context.Context) (*rest.Config, error) {
 	hasLogin := len(c.operator.activities.OfKind(handler.OnLogin)) > 0
 	switch {
 	case hasLogin:
-		return c.connectByLogin(ctx)
+		credentials, err := login.New(ctx, login.Options{Login: c.operator.logIn, Logger: options.Logger.WithName("login")})
+		if err != nil {
+			return nil, fmt.Errorf("the operator cannot log in: %w", err)
+		}
+		c.credentials = credentials
+		return credentials.Config(), nil
 	case options.Config != nil:
 		return options.Config, nil
 	case options.Connect != nil:
@@ -93,15 +100,6 @@ func (c *connection) connect(ctx context.Context) (*rest.Config, error) {
 		return nil, fmt.Errorf("no cluster is configured: set KUBECONFIG, or use --kubeconfig: %w", err)
 	}
 	return config, nil
-}
-
-func (c *connection) connectByLogin(ctx context.Context) (*rest.Config, error) {
-	credentials, err := login.New(ctx, login.Options{Login: c.operator.logIn, Logger: c.operator.options.Logger.WithName("login")})
-	if err != nil {
-		return nil, fmt.Errorf("the operator cannot log in: %w", err)
-	}
-	c.credentials = credentials
-	return credentials.Config(), nil
 }
 
 // close ends the login after everything that needs the cluster.
@@ -155,8 +153,72 @@ func withNetworking(config *rest.Config, n settings.Networking) *rest.Config {
 // the name of the program for the field manager of writes that name none: those of handlers.
 func userAgent() string {
 	agent := rest.DefaultKubernetesUserAgent() + " kopf-go"
-	if _, version := program.Versions(); strings.HasPrefix(version, "v") {
+	_, version := program.Versions()
+	if strings.HasPrefix(version, "v") {
 		agent += "/" + version
 	}
 	return agent
 }
+
+// newManager returns a manager that runs only the operator. The values of the context reach
+// the handlers; the manager decides when their contexts end.
+func (c *connection) newManager(ctx context.Context) (manager.Manager, error) {
+	config, err := c.config()
+	if err != nil {
+		return nil, err
+	}
+	s := c.operator.settings.WithDefaults()
+	logger := c.operator.options.Logger
+	options := manager.Options{
+		Scheme:                  c.operator.options.Scheme,
+		Logger:                  quiet(logger.WithName("manager")),
+		Metrics:                 metricsOptions(s.Metrics),
+		HealthProbeBindAddress:  "0",
+		GracefulShutdownTimeout: new(s.Execution.ShutdownTimeout),
+		Controller:              crconfig.Controller{SkipNameValidation: new(true)},
+		NewClient:               liveClient(logger.WithName("client")),
+		BaseContext:             func() context.Context { return context.WithoutCancel(ctx) },
+	}
+	if r := s.Replicas; r.LeaderElection {
+		options.LeaderElection = true
+		options.LeaderElectionID = r.LeaseName
+		options.LeaderElectionNamespace = r.LeaseNamespace
+		options.LeaseDuration = &r.LeaseDuration
+		options.RenewDeadline = &r.RenewDeadline
+		options.RetryPeriod = &r.RetryPeriod
+		// The next leader can start immediately: this one has stopped by then.
+		options.LeaderElectionReleaseOnCancel = true
+	}
+	mgr, err := ctrl.NewManager(config, options)
+	switch {
+	case err == nil:
+		return mgr, nil
+	case s.Replicas.LeaderElection && s.Replicas.LeaseNamespace == "":
+		return nil, fmt.Errorf("the operator cannot be set up: outside a cluster, set settings.Replicas.LeaseNamespace (--lease-namespace): %w", err)
+	default:
+		return nil, fmt.Errorf("the operator cannot be set up: %w", err)
+	}
+}
+
+// addTo adds the work of every replica and that of the leader to a manager. A function returns when
+// the context is done and its work has stopped, or when it fails.
+func addTo(mgr manager.Manager, everyReplica, leader func(context.Context) error) error {
+	for _, r := range []runnable{{everyReplica, false}, {leader, true}} {
+		if err := mgr.Add(r); err != nil {
+			return fmt.Errorf("the operator cannot be added to the manager: %w", err)
+		}
+	}
+	return nil
+}
+
+// runnable is what a manager runs.
+type runnable struct {
+	run       func(context.Context) error
+	forLeader bool
+}
+
+// Start runs it.
+func (r runnable) Start(ctx context.Context) error { return r.run(ctx) }
+
+// NeedLeaderElection reports whether the manager must wait for the leadership.
+func (r runnable) NeedLeaderElection() bool { return r.forLeader }

@@ -9,9 +9,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/login"
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -47,14 +48,14 @@ func TestOptionsAreNotChanged(t *testing.T) {
 }
 
 func TestLoginHandlerConnectsTheOperator(t *testing.T) {
-	call := func(_ context.Context, a *handler.Activity) (any, error) {
-		if a.Client() != nil {
+	call := func(_ context.Context, a *handler.Call) (any, error) {
+		if a.Context.Client != nil {
 			t.Error("there is a client before the login")
 		}
 		return &login.Connection{Config: unreachable()}, nil
 	}
 	var r registry.Registry
-	r.Add(handler.ForOperator(handler.OnLogin, handler.Function{Activity: call}, handler.ID("login")))
+	r.Add(handler.ForOperator(handler.OnLogin, handlertest.Returning(call), handler.ID("login")))
 	o, err := NewOperator(Options{Registry: &r})
 	if err != nil {
 		t.Fatal(err)

@@ -2,54 +2,37 @@ package operator
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"crypto/tls"
+	"encoding/json"
 	"net/http"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/kopf-go/kopf/pkg/events"
 	"github.com/kopf-go/kopf/pkg/health"
+	"github.com/kopf-go/kopf/pkg/health/access"
 	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// monitor reports the state of the operator to the kubelet, to the readiness check of a
-// manager, and in the metrics.
-//
-// Specification: Health-checks.
-type monitor struct {
-	settings settings.Health
-	operator health.Operator
-	probes   health.Probes
-	metrics  *metrics.Metrics
-	logger   logr.Logger
-}
-
-// newMonitor returns the monitor of an engine and its admission.
-func newMonitor(engine *reconcile.Engine, a *admission, recorder *events.Recorder, probes health.Probes, logger logr.Logger) *monitor {
-	engine.Metrics.Observe(func() metrics.State { return stateWith(engine, a, recorder) })
-	return &monitor{
-		settings: engine.Settings.Health, operator: healthOf(engine, a),
-		probes: probes, metrics: engine.Metrics, logger: logger.WithName("health"),
-	}
-}
-
 // serveHealth serves the health endpoints until the context is done, if they have an address.
-func (m *monitor) serveHealth(ctx context.Context) error {
-	if m.settings.Address == "" {
+func (r *replica) serveHealth(ctx context.Context) error {
+	if r.settings.Health.Address == "" {
 		return nil
 	}
 	return health.New(health.Options{
-		Settings: m.settings, Probes: m.probes, Operator: m.operator, Logger: m.logger,
+		Settings: r.settings.Health, Probes: r.operator.probe, Operator: r.health, Logger: r.logger.WithName("health"),
 	}).Start(ctx)
 }
 
-// check returns an error if the operator is not ready.
-func (m *monitor) check(request *http.Request) error {
-	return health.ReadyCheck(m.operator, m.settings.MaxQueueAge)(request)
+// checkReady returns an error if the operator is not ready.
+func (r *replica) checkReady(request *http.Request) error {
+	return health.ReadyCheck(r.health, r.settings.Health.MaxQueueAge)(request)
 }
 
 // healthOf returns the operator for the health checks.
@@ -79,22 +62,64 @@ func (e engineWithAdmission) AdmissionProblem() string {
 	}
 }
 
-// addReadyzCheck adds the readiness of the operator to the manager, if the settings name a
-// check.
-func (o *Operator) addReadyzCheck(mgr manager.Manager) error {
-	name := o.options.Settings.Health.ManagerCheck
-	if name == "" {
+// state returns the state of the engine with that of the other parts, for the metrics.
+func (r *replica) state() metrics.State {
+	state := r.engine.State()
+	state.CertificateExpiry = r.admission.certificateExpiry()
+	posted := r.recorder.Stats()
+	state.Events = metrics.Events{
+		Posted: posted.Posted, Suppressed: posted.Suppressed, Dropped: posted.Dropped, Failed: posted.Failed,
+	}
+	return state
+}
+
+// addActivity serves what the operator is doing, next to its metrics. Only clients that the cluster
+// authorizes get it, because it has the names of objects: without that, there is no such endpoint.
+// The manager of another program has its own metrics, and may not restrict access to them.
+func (r *replica) addActivity(mgr manager.Manager) error {
+	m := r.settings.Metrics
+	if r.operator.inManager || m.Address == "" || !m.Secure {
 		return nil
 	}
-	err := mgr.AddReadyzCheck(name, func(request *http.Request) error {
-		r, started := o.replica.get()
-		if !started {
-			return errors.New("the operator has not started yet")
+	return mgr.AddMetricsServerExtraHandler(reconcile.ActivityPath, http.HandlerFunc(func(into http.ResponseWriter, request *http.Request) {
+		query := request.URL.Query()
+		key := object.Key{Resource: query.Get("resource"), NamespacedName: types.NamespacedName{Namespace: query.Get("namespace"), Name: query.Get("name")}}
+		text, err := json.Marshal(r.engine.ActivityOf(key))
+		if err != nil {
+			http.Error(into, "the activity cannot be encoded", http.StatusInternalServerError)
+			return
 		}
-		return r.monitor.check(request)
-	})
-	if err != nil {
-		return fmt.Errorf("the check %q (settings.Health.ManagerCheck) cannot be added to the manager: %w", name, err)
+		into.Header().Set("Content-Type", "application/json")
+		_, _ = into.Write(text) // the client is gone otherwise
+	}))
+}
+
+// metricsOptions returns the options for serving the metrics with the operator's own manager.
+func metricsOptions(m settings.Metrics) metricsserver.Options {
+	if m.Address == "" {
+		return metricsserver.Options{BindAddress: "0"} // disabled
 	}
-	return nil
+	options := metricsserver.Options{BindAddress: m.Address, SecureServing: m.Secure}
+	if m.Secure {
+		options.FilterProvider = authorize
+		options.TLSOpts = []func(*tls.Config){restrictTLS}
+	}
+	return options
+}
+
+// restrictTLS disables old versions of TLS and HTTP/2: a single occasional reader does not
+// need many streams in one connection, which only enable attacks.
+func restrictTLS(c *tls.Config) {
+	c.MinVersion = tls.VersionTLS12
+	c.NextProtos = []string{"http/1.1"}
+}
+
+// authorize serves the metrics only to clients that have permission in the cluster. Package
+// access explains why this does not use the filter of controller-runtime.
+func authorize(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
+	filter, err := access.New(config, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	return func(log logr.Logger, next http.Handler) (http.Handler, error) { return filter.Wrap(log, next), nil }, nil
 }

@@ -2,7 +2,10 @@ package operator
 
 import (
 	"cmp"
+	"os"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kopf-go/kopf/pkg/internal/program"
@@ -26,4 +29,29 @@ func eventComponent(s settings.Settings) string {
 		}
 	}
 	return settings.DefaultPostingComponent
+}
+
+// leaseOf returns the lease of the leader election, or an empty name without an election.
+func leaseOf(r settings.Replicas) types.NamespacedName {
+	if !r.LeaderElection {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: cmp.Or(r.LeaseNamespace, podNamespace()), Name: r.LeaseName}
+}
+
+// leaseName returns the lease as namespace and name, or "" without an election.
+func leaseName(r settings.Replicas) string {
+	if !r.LeaderElection {
+		return ""
+	}
+	return leaseOf(r).String()
+}
+
+// podNamespace returns the namespace in which the operator runs, or "" outside a cluster.
+func podNamespace() string {
+	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }

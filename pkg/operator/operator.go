@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,12 +15,13 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/metrics"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/operator/permissions"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -59,12 +62,57 @@ type Operator struct {
 	settings   settings.Settings // startup handlers can change them; final afterwards
 
 	inManager   bool                  // of another program
+	mounted     bool                  // the webhook server of a manager receives the reviews
 	permissions *permissions.Observer // nil if the requests are not observed
+	claimed     atomic.Bool           // by Run, or by the manager that it is added to
 
-	mounted bool              // the webhook server of a manager receives the reviews
-	claimed atomic.Bool       // by Run, or by the manager that it is added to
-	replica *future[*replica] // available when the settings are final
-	ready   chan struct{}     // closed by the replica
+	client         func() client.Client // for the handlers of the operator itself
+	hasStarted     bool                 // the startup handlers have succeeded
+	cleaning       sync.Once            // calls the cleanup handlers
+	cleanupIgnored bool                 // a cleanup handler has not returned, as known after cleanUp
+
+	replica    atomic.Pointer[replica] // nil until the settings are final
+	hasReplica chan struct{}           // closed when there is one
+	ready      chan struct{}           // closed by the replica
+}
+
+// NewOperator creates an operator, and checks the options. It has no side effects and makes
+// no requests.
+func NewOperator(options Options) (*Operator, error) {
+	o, err := newOperator(options)
+	if err := errors.Join(err, o.checkConnection(), unsupportedOutsideManager(o.settings), o.checkServer()); err != nil {
+		return nil, err
+	}
+	if options.Requests != nil {
+		return nil, errors.New("Options.Permissions is for an operator that kopf.Add adds to a manager: the requests of others are observed without it")
+	}
+	o.permissions, err = permissions.New(permissions.NewRequests(), o.handlers, o.options.Registry.Needs(), o.options.Logger)
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// newOperator checks the requirements of all operators, with or without a manager. It returns the
+// operator also with an error, so that the caller can look for more mistakes.
+func newOperator(options Options) (*Operator, error) {
+	options = options.withDefaults()
+	handlers, mistakes := options.Registry.Handlers(options.Scheme)
+	o := &Operator{
+		options: options, handlers: handlers, activities: options.Registry.Activities(),
+		memos: memo.NewValues(nil), settings: options.Settings,
+		hasReplica: make(chan struct{}), ready: make(chan struct{}),
+	}
+	return o, errors.Join(checkSettings(options.Settings), options.Mistakes, mistakes, o.checkName())
+}
+
+// checkName returns an error if there are handlers that need a name, and the operator has none. Startup
+// handlers can still set one.
+func (o *Operator) checkName() error {
+	if len(o.activities.OfKind(handler.OnStartup)) > 0 {
+		return nil
+	}
+	return o.handlers.CheckName(o.settings.Name)
 }
 
 func (o Options) withDefaults() Options {
@@ -80,59 +128,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// NewOperator creates an operator, and checks the options. It has no side effects and makes
-// no requests.
-func NewOperator(options Options) (*Operator, error) {
-	o, err := newOperator(options)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(o.checkConnection(), unsupportedOutsideManager(o.settings), o.checkServer()); err != nil {
-		return nil, err
-	}
-	if options.Requests != nil {
-		return nil, errors.New("Options.Permissions is for an operator that kopf.Add adds to a manager: the requests of others are observed without it")
-	}
-	if err := o.observe(permissions.NewRequests()); err != nil {
-		return nil, err
-	}
-	return o, nil
-}
-
-// observe observes the requests, unless there are none to observe.
-func (o *Operator) observe(requests *permissions.Requests) (err error) {
-	if requests != nil {
-		o.permissions, err = permissions.New(requests, o.handlers, o.options.Registry.Needs(), o.options.Logger)
-	}
-	return err
-}
-
-// newOperator checks the requirements of all operators, with or without a manager.
-func newOperator(options Options) (*Operator, error) {
-	options = options.withDefaults()
-	handlers, err := options.Registry.Handlers(options.Scheme)
-	if err := errors.Join(checkSettings(options.Settings), options.Mistakes, err); err != nil {
-		return nil, err
-	}
-	return &Operator{
-		options: options, handlers: handlers, activities: options.Registry.Activities(),
-		memos: memo.NewValues(nil), settings: options.Settings,
-		replica: newFuture[*replica](), ready: make(chan struct{}),
-	}, nil
-}
-
-// Handlers returns the sorted ids of all handlers.
-func (o *Operator) Handlers() []string {
-	var ids []string
-	for _, d := range slices.Concat(o.handlers, o.activities) {
-		ids = append(ids, handler.DeclaredID(d))
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
-}
-
 func checkSettings(s settings.Settings) error {
-	if mistakes := s.Validate(); mistakes != nil {
+	mistakes := s.Validate()
+	if mistakes != nil {
 		return fmt.Errorf("the settings are invalid:\n%w", mistakes)
 	}
 	return nil
@@ -156,20 +154,20 @@ func (o *Operator) Run(ctx context.Context) error {
 	AdoptController(o.options.Logger)
 	adoptClient(o.options.Logger)
 	connection := newConnection(ctx, o)
-	activities := o.newActivityHandlers(connection.client)
+	o.client = connection.client
 	var mgr manager.Manager
 	var r *replica
 	var err error
-	if !o.endsInTime(ctx, func() { mgr, r, err = o.start(ctx, connection, activities) }) {
+	if !o.endsInTime(ctx, func() { mgr, r, err = o.start(ctx, connection) }) {
 		return errNotStopped
 	}
 	defer connection.close()
 	if err != nil {
-		activities.cleanUp(ctx)
+		o.cleanUp(ctx)
 		return ignoreStop(ctx, err)
 	}
-	if recorded := r.engine.Recorder; recorded != nil {
-		defer func() { _ = recorded.Close() }() // every line is written already
+	if r.engine.Recorder != nil {
+		defer func() { _ = r.engine.Recorder.Close() }() // every line is written already
 	}
 	if err := r.shutDown(ctx, mgr.Start(ctx)); err != nil {
 		return err
@@ -184,12 +182,12 @@ func (o *Operator) Run(ctx context.Context) error {
 func (o *Operator) endsInTime(ctx context.Context, start func()) bool {
 	timeout := o.settings.WithDefaults().Execution.ShutdownTimeout
 	done := make(chan struct{})
-	late := make(chan struct{})
 	go func() {
 		defer close(done)
 		start()
 	}()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(timeout, func() { close(late) }) })()
+	late, stop := after(ctx, timeout)
+	defer stop()
 	select {
 	case <-done:
 		return true
@@ -200,20 +198,20 @@ func (o *Operator) endsInTime(ctx context.Context, start func()) bool {
 
 // start calls the startup handlers, connects to the cluster, and creates the replica and the
 // manager that runs it.
-func (o *Operator) start(ctx context.Context, c *connection, activities *activityHandlers) (manager.Manager, *replica, error) {
-	if err := errors.Join(o.startUp(ctx, activities), unsupportedOutsideManager(o.settings)); err != nil {
+func (o *Operator) start(ctx context.Context, c *connection) (manager.Manager, *replica, error) {
+	if err := errors.Join(o.startUp(ctx), unsupportedOutsideManager(o.settings)); err != nil {
 		return nil, nil, err
 	}
 	mgr, err := c.newManager(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := o.newReplica(mgr, activities)
+	r, err := o.newReplica(mgr)
 	if err != nil {
 		return nil, nil, err
 	}
 	r.requested = ctx
-	return mgr, r, addTo(mgr, everyReplica(r.run), leaderOnly(r.runLeader))
+	return mgr, r, addTo(mgr, r.run, r.runLeader)
 }
 
 // ignoreStop returns nil for an error that only reports that the context is done.
@@ -224,6 +222,172 @@ func ignoreStop(ctx context.Context, err error) error {
 	return err
 }
 
+// Add adds an operator to the manager of another program. The operator uses the manager's
+// connection, scheme, client, and leader election, and runs when the manager runs.
+func Add(mgr manager.Manager, options Options) (*Operator, error) {
+	if err := unsupportedOptions(mgr, options); err != nil {
+		return nil, err
+	}
+	options.Scheme = mgr.GetScheme()
+	if options.Logger.GetSink() == nil {
+		options.Logger = mgr.GetLogger().WithName("kopf")
+	}
+	o, err := newOperator(options)
+	if err != nil {
+		return nil, err
+	}
+	o.inManager = true
+	o.claimed.Store(true)
+	o.client = mgr.GetClient
+	adoptClient(options.Logger)
+	mistakes := []error{o.unsupportedInManager()}
+	login := o.activities.OfKind(handler.OnLogin)
+	if len(login) > 0 {
+		mistakes = append(mistakes, fmt.Errorf("%s: the login handler %q cannot be used in a manager, which is connected already: make the manager with the Config of a login.Credentials, or use kopf.Run", login[0].DeclaredAt, login[0].ID))
+	}
+	if options.Requests != nil {
+		o.permissions, err = permissions.New(options.Requests, o.handlers, o.options.Registry.Needs(), o.options.Logger)
+		mistakes = append(mistakes, err)
+	}
+	if err := errors.Join(mistakes...); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(o.mount(mgr), o.addReadyzCheck(mgr)); err != nil {
+		return nil, err
+	}
+	return o, addTo(mgr,
+		func(ctx context.Context) error { return o.runIn(ctx, mgr) },
+		func(ctx context.Context) error {
+			select {
+			case <-o.hasReplica:
+				return o.replica.Load().runLeader(ctx)
+			case <-ctx.Done():
+				return nil
+			}
+		},
+	)
+}
+
+// runIn starts the operator in a running manager, and runs it until the context is done.
+func (o *Operator) runIn(ctx context.Context, mgr manager.Manager) error {
+	defer o.cleanUp(ctx)
+	if err := errors.Join(o.startUp(ctx), o.unsupportedInManager()); err != nil {
+		return ignoreStop(ctx, err)
+	}
+	o.permissions.Begin(o.settings.WithDefaults())
+	r, err := o.newReplica(mgr)
+	if err != nil {
+		return ignoreStop(ctx, err)
+	}
+	return r.run(ctx)
+}
+
+// unsupportedOptions returns an error that lists the options that the manager determines.
+func unsupportedOptions(mgr manager.Manager, options Options) error {
+	var mistakes []error
+	if options.Config != nil {
+		mistakes = append(mistakes, errors.New("an operator in a manager cannot have Options.Config: pass it to ctrl.NewManager"))
+	}
+	if options.Connect != nil {
+		mistakes = append(mistakes, errors.New("an operator in a manager cannot have Options.Connect: pass a rest.Config to ctrl.NewManager"))
+	}
+	if options.Scheme != nil && options.Scheme != mgr.GetScheme() {
+		mistakes = append(mistakes, errors.New("an operator in a manager cannot have another Options.Scheme: add the types to the scheme of the manager"))
+	}
+	return errors.Join(mistakes...)
+}
+
+// unsupportedInManager returns an error that lists the settings that the manager determines
+// or needs before it starts.
+func (o *Operator) unsupportedInManager() error {
+	s := o.settings.WithDefaults()
+	defaults := settings.Settings{Name: o.settings.Name}.WithDefaults()
+	var mistakes []error
+	for _, setting := range []struct {
+		isSet         bool
+		name, instead string
+	}{
+		{s.Replicas != defaults.Replicas, "Replicas", "set LeaderElection and LeaderElectionID in the options of the manager"},
+		{s.Metrics.Address != defaults.Metrics.Address, "Metrics.Address", "set Metrics in the options of the manager"},
+		{s.Metrics.Secure != defaults.Metrics.Secure, "Metrics.Secure", "set Metrics in the options of the manager"},
+		{s.Networking.QPS != defaults.Networking.QPS, "Networking.QPS", "set QPS in the rest.Config of the manager"},
+		{s.Networking.Burst != defaults.Networking.Burst, "Networking.Burst", "set Burst in the rest.Config of the manager"},
+		{s.Permissions.LearnFile != "" && o.options.Requests == nil, "Permissions.LearnFile", "observe the connection by kopf.ObservePermissions before you make the manager, and pass what it returns as Options.Permissions"},
+		{s.Health.ManagerCheck != o.options.Settings.Health.ManagerCheck, "Health.ManagerCheck from a startup handler", "set it before kopf.Add"},
+	} {
+		if setting.isSet {
+			mistakes = append(mistakes, fmt.Errorf("an operator in a manager cannot have settings.%s: %s", setting.name, setting.instead))
+		}
+	}
+	return errors.Join(mistakes...)
+}
+
+// reviewsPath is the path of the reviews on the webhook server of a manager, which can have
+// other webhooks.
+const reviewsPath = "/kopf"
+
+// mount serves the reviews on the webhook server of the manager, unless the settings have a
+// server. Reviews before the start of the operator are rejected; the API server then applies the
+// failure policy of the webhook.
+func (o *Operator) mount(mgr manager.Manager) error {
+	a := o.settings.Admission
+	switch {
+	case len(o.handlers.Admission()) == 0 || a.Server != nil:
+		return nil
+	case a.Managed != "":
+		return errors.New("settings.Admission.Managed requires settings.Admission.Server, so that the API servers can reach the admission handlers: " +
+			"servers.Mounted for the webhook server of the manager, servers.Server for a separate one")
+	}
+	serve := http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		r := o.replica.Load()
+		if r == nil {
+			http.Error(w, "the operator has not started yet", http.StatusServiceUnavailable)
+			return
+		}
+		r.reviews.ServeHTTP(w, request)
+	})
+	err := handler.WithRecover(func() error { // the server panics if the path is taken
+		mgr.GetWebhookServer().Register(reviewsPath+"/", http.StripPrefix(reviewsPath, serve))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("the admission handlers cannot be served at %s by the webhook server of the manager, "+
+			"most likely because another operator is: give one of them a Settings.Admission.Server: %w", reviewsPath, err)
+	}
+	o.mounted = true
+	return nil
+}
+
+// addReadyzCheck adds the readiness of the operator to the manager, if the settings name a
+// check.
+func (o *Operator) addReadyzCheck(mgr manager.Manager) error {
+	name := o.options.Settings.Health.ManagerCheck
+	if name == "" {
+		return nil
+	}
+	err := mgr.AddReadyzCheck(name, func(request *http.Request) error {
+		r := o.replica.Load()
+		if r == nil {
+			return errors.New("the operator has not started yet")
+		}
+		return r.checkReady(request)
+	})
+	if err != nil {
+		return fmt.Errorf("the check %q (settings.Health.ManagerCheck) cannot be added to the manager: %w", name, err)
+	}
+	return nil
+}
+
+// Handlers returns the sorted ids of all handlers.
+func (o *Operator) Handlers() []string {
+	var ids []string
+	for _, d := range slices.Concat(o.handlers, o.activities) {
+		ids = append(ids, handler.DeclaredID(d))
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 // Ready returns a channel that is closed when all objects that may be listed and all indices are known, and the
 // API servers can reach the admission handlers. If the operator ends before, it is never closed.
 func (o *Operator) Ready() <-chan struct{} { return o.ready }
@@ -231,17 +395,25 @@ func (o *Operator) Ready() <-chan struct{} { return o.ready }
 // State returns the current state of the operator. It is empty before the operator has
 // started and after it has ended.
 func (o *Operator) State() metrics.State {
-	if r, ok := o.replica.get(); ok && !r.stopped.Load() {
-		return r.engine.State()
+	r := o.replica.Load()
+	if r == nil || r.stopped.Load() {
+		return metrics.State{}
 	}
-	return metrics.State{}
+	return r.engine.State()
 }
 
 // WatchStatuses returns the watches of the operator. There are none before it has started
 // and after it has ended.
 func (o *Operator) WatchStatuses() []reconcile.WatchStatus {
-	if r, ok := o.replica.get(); ok && !r.stopped.Load() {
-		return r.engine.WatchStatuses()
+	r := o.replica.Load()
+	if r == nil || r.stopped.Load() {
+		return nil
 	}
-	return nil
+	return r.engine.WatchStatuses()
+}
+
+// after returns a channel that is closed some time after the context is done, unless it is stopped.
+func after(ctx context.Context, delay time.Duration) (late <-chan struct{}, stop func() bool) {
+	over := make(chan struct{})
+	return over, context.AfterFunc(ctx, func() { time.AfterFunc(delay, func() { close(over) }) })
 }

@@ -8,9 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -44,21 +42,8 @@ func (o *peeringObject) watch(ctx context.Context, show func(peeringState)) erro
 // ones: an old one could show a peer that is gone, or hide a new one.
 func (o *peeringObject) source() *relist.Source {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.target.Name).String()
-	return &relist.Source{
-		Timeout: settings.DefaultServerTimeout,
-		ListFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-			defer cancel()
-			options.FieldSelector = selector
-			return o.resource.List(ctx, options)
-		},
-		WatchFunc: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = selector
-			return relist.Limit(ctx, settings.DefaultInactivityTimeout, func(ctx context.Context) (watch.Interface, error) {
-				return o.resource.Watch(ctx, options)
-			})
-		},
-	}
+	narrow := func(options *metav1.ListOptions) { options.FieldSelector = selector }
+	return relist.NewSource(o.resource, requestTimeout, settings.Default().Watching, narrow, nil)
 }
 
 // stateStore is a store for a reflector. It stores nothing, and passes the states on.

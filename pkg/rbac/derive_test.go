@@ -15,8 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/rbac"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
@@ -183,9 +184,9 @@ func TestTextSaysWhatIsUnknown(t *testing.T) {
 // ensuring returns what kopf.Ensure declares for two functions.
 func ensuring(t *testing.T) (all registry.Handlers) {
 	t.Helper()
-	fn := func(context.Context, *handler.Change) ([]client.Object, error) { return nil, nil }
+	fn := func(context.Context, *handler.Call) ([]client.Object, error) { return nil, nil }
 	for _, id := range []string{"children", "others"} {
-		declarations, err := handler.Ensure(selector.New("kopfexamples"), handler.Function{Ensures: fn}, handler.ID(id))
+		declarations, err := handler.Ensure(selector.New("kopfexamples"), handlertest.Returning(fn), handler.ID(id))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/rbac"
 	"github.com/kopf-go/kopf/pkg/settings"
 )

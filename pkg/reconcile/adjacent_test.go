@@ -18,10 +18,11 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
@@ -321,16 +322,16 @@ func (l *life) finish() {
 // and with sub-handlers; some share their function.
 func (l *life) declare(r *registry.Registry) {
 	kex := selector.New("kopfexamples")
-	fn := func(id string) handler.Function { return handler.Function{Change: l.handle(id)} }
+	fn := func(id string) handler.Function { return handlertest.Function(l.handle(id)) }
 	r.Add(handler.ForField(kex, []string{"spec", "a"}, fn("field_a/spec.a"), handler.ID("field_a")))
 	r.Add(handler.ForField(kex, []string{"spec", "b"}, fn("field_b/spec.b"), handler.ID("field_b")))
 	for _, id := range []string{"all", "labeled", "parent"} {
 		declared := fn(id)
 		if id == "parent" {
-			declared.Change = l.parent
+			declared = handlertest.Function(l.parent)
 		}
-		var create []handler.CreateOption
-		var update []handler.UpdateOption
+		var create []handler.ChangeOption
+		var update []handler.ChangeOption
 		if id == "labeled" {
 			on := handler.Labels(map[string]handler.Matcher{"on": handler.Equal("yes")})
 			create, update = append(create, on), append(update, on)
@@ -344,19 +345,19 @@ func (l *life) declare(r *registry.Registry) {
 	r.Add(handler.Update(kex, fn("updated"), handler.ID("updated")))
 }
 
-func (l *life) parent(_ context.Context, c *handler.Change) error {
+func (l *life) parent(_ context.Context, c *handler.Call) error {
 	l.note("parent is called")
 	for _, id := range []string{"x", "y"} {
-		c.Subhandler(id, l.handle("parent/"+id))
+		handlertest.Subhandler(c, id, l.handle("parent/"+id))
 	}
-	c.Subhandler("field", l.handle("parent/field"), handler.Field("spec", "a"))
+	handlertest.Subhandler(c, "field", l.handle("parent/field"), handler.Field("spec", "a"))
 	return nil
 }
 
 // handle returns a handler that succeeds, is retried, or fails.
-func (l *life) handle(id string) handler.ChangeFunc {
-	return func(_ context.Context, c *handler.Change) error {
-		before, after := stateOf(c.Old()), stateOf(c.New())
+func (l *life) handle(id string) func(context.Context, *handler.Call) error {
+	return func(_ context.Context, c *handler.Call) error {
+		before, after := stateOf(c.Transition().Old), stateOf(c.Transition().New)
 		ledger := l.ledger
 		switch {
 		case c.Reason() == cause.Resume: // it sees no change

@@ -12,11 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/stop"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
@@ -43,8 +44,8 @@ type background struct {
 	seen *object.Snapshot          // the latest version
 	body weak.Pointer[object.Body] // the body of seen while it is in use
 
-	inbox   []execution.Edit // waiting for a pass
-	stopped bool             // the object is gone
+	inbox   []call.Edit // waiting for a pass
+	stopped bool        // the object is gone
 }
 
 var _ daemons.Host = (*background)(nil)
@@ -92,7 +93,7 @@ func (b *background) memos() *memo.Values { return b.object.memosOf(b.uid, b.eng
 
 // WriteEdit waits until a pass has written the edit, or until the object is gone. The pass
 // reports a rejection of its content.
-func (b *background) WriteEdit(ctx context.Context, edit execution.Edit) error {
+func (b *background) WriteEdit(ctx context.Context, edit call.Edit) error {
 	done := make(chan struct{})
 	edit.Done = func() { close(done) }
 	if !b.addEdit(edit) {
@@ -107,7 +108,7 @@ func (b *background) WriteEdit(ctx context.Context, edit execution.Edit) error {
 	}
 }
 
-func (b *background) addEdit(edit execution.Edit) bool {
+func (b *background) addEdit(edit call.Edit) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.stopped {
@@ -117,7 +118,7 @@ func (b *background) addEdit(edit execution.Edit) bool {
 }
 
 // takeEdits returns the waiting edits to a pass, which writes them.
-func (b *background) takeEdits() []execution.Edit {
+func (b *background) takeEdits() []call.Edit {
 	if b == nil {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (b *background) takeEdits() []execution.Edit {
 
 // stop stops the daemons and timers of an object that is gone or no longer watched. It
 // does not wait for them.
-func (b *background) stop(reason handler.StopReason) {
+func (b *background) stop(reason stop.Reason) {
 	if b == nil {
 		return
 	}
@@ -154,12 +155,12 @@ func (b *background) suspend() {
 }
 
 // Report reports the outcome of one attempt, as of any other handler's.
-func (b *background) Report(_ context.Context, d *handler.Declaration, o execution.Outcome) {
+func (b *background) Report(_ context.Context, d *handler.Declaration, o call.Outcome) {
 	b.reporter().Outcome(b.live(), d.ID, o)
 }
 
 // Measure counts one attempt.
-func (b *background) Measure(d *handler.Declaration, o execution.Outcome) {
+func (b *background) Measure(d *handler.Declaration, o call.Outcome) {
 	b.engine.measure(b.resource, d, o)
 }
 
@@ -196,7 +197,7 @@ func (b *background) Identity() daemons.Identity {
 func (p *pass) stopBackgroundOfDeleted() {
 	if b := p.object.background; b != nil && p.session.Body().Deleting() {
 		b.requeueRequested.Store(false)
-		b.group.Stop(handler.StopDeleted)
+		b.group.Stop(stop.Deleted)
 	}
 }
 
@@ -291,7 +292,7 @@ func (e *Engine) ActivityOf(key object.Key) Activity {
 	calls, limited := e.slots.Of(key)
 	reporter := e.reporter(key)
 	for _, c := range calls {
-		a.Calls = append(a.Calls, ActiveCall{reporter.ReportedID(c.Call.ID), c.Began})
+		a.Calls = append(a.Calls, ActiveCall{reporter.ReportedID(c.ID), c.Began})
 	}
 	for _, id := range limited {
 		a.Limited = append(a.Limited, reporter.ReportedID(id))

@@ -7,8 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -19,11 +20,11 @@ func TestFiltersThatDoNotReturnHoldBackNoOutcome(t *testing.T) {
 	var gate chan struct{}
 	inCluster(t, func(r *registry.Registry) {
 		gate = make(chan struct{}) // in the bubble
-		r.Add(handler.Create(as, handler.Function{Change: func(context.Context, *handler.Change) error {
+		r.Add(handler.Create(as, handlertest.Function(func(context.Context, *handler.Call) error {
 			time.Sleep(10 * time.Second)
 			return nil
-		}}, handler.ID("slow")))
-		r.Add(handler.Create(bs, handler.Function{Change: ignoreChange}, handler.ID("filtered"), handler.When(func(handler.Arguments) bool {
+		}), handler.ID("slow")))
+		r.Add(handler.Create(bs, handlertest.Function(ignoreChange), handler.ID("filtered"), handlertest.When(func(*handler.Call) bool {
 			<-gate
 			return true
 		})))

@@ -18,13 +18,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
@@ -69,7 +69,7 @@ func inCluster(t *testing.T, declare func(r *registry.Registry), test func(t *te
 		c.start()
 		test(t, c)
 		c.shutDown()
-		if got := c.engine.slots.State(); got != (capacity.State{}) || c.engine.permits.Waiting() != 0 {
+		if got := c.engine.slots.Usage(); got != (call.Usage{}) || c.engine.permits.Waiting() != 0 {
 			t.Errorf("%+v is left, and %d passes wait", got, c.engine.permits.Waiting())
 		}
 	})

@@ -7,19 +7,22 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/reconcile/children"
+	"github.com/kopf-go/kopf/pkg/model/stop"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
@@ -72,8 +75,20 @@ func (c consumer) SetUp(ctx context.Context, found discovery.SelectedResource) (
 	return r.Resource, nil
 }
 
-// Observe passes a watch event to the indices, the backlog, and the queue, in this order.
-func (c consumer) Observe(ctx context.Context, watched *watch.Resource, event object.WatchEvent) {
+// Index passes a watch event to the indices.
+func (c consumer) Index(ctx context.Context, watched *watch.Resource, event object.WatchEvent) {
+	r := c.engine.resources.get(watched.Name)
+	switch {
+	case r.indexer == nil:
+	case event.Type == apiwatch.Deleted:
+		r.indexer.Remove(watched.Key(event.Snapshot))
+	default:
+		r.indexer.Update(ctx, watched.Key(event.Snapshot), event.Snapshot.Body())
+	}
+}
+
+// Observe passes a watch event to the index of children, the backlog, and the queue, in this order.
+func (c consumer) Observe(_ context.Context, watched *watch.Resource, event object.WatchEvent) {
 	e := c.engine
 	r := c.engine.resources.get(watched.Name)
 	key := watched.Key(event.Snapshot)
@@ -83,15 +98,12 @@ func (c consumer) Observe(ctx context.Context, watched *watch.Resource, event ob
 	if event.Type == "" && !r.isObservedOnly() {
 		e.objects.of(key).initial.Store(true)
 	}
-	if r.indexer != nil {
-		c.index(ctx, r, key, event)
-	}
 	if kind := r.asChild; kind != nil {
 		e.children.Observe(kind, event)
 	}
 	if r.isObservedOnly() {
 		if event.Type == apiwatch.Deleted {
-			e.objects.remove(key, handler.StopDeleted) // no pass does it
+			e.objects.remove(key, stop.Deleted) // no pass does it
 		}
 		return
 	}
@@ -134,6 +146,16 @@ func (c consumer) Forget(ctx context.Context, watched *watch.Resource, stream ob
 	})
 }
 
+// ObserveChild passes a version of a child to the converger.
+func (c consumer) ObserveChild(child *unstructured.Unstructured, gone bool) {
+	c.engine.converger.ObserveChild(child, gone)
+}
+
+// ReplaceChildren passes the children that a watch covers to the converger.
+func (c consumer) ReplaceChildren(covers func(convergence.ChildKey) bool, all []*unstructured.Unstructured, version string, another bool) {
+	c.engine.converger.ReplaceChildren(covers, all, version, another)
+}
+
 // forgetStream removes the objects of a stream from the indices immediately. Passes do the
 // rest, so that it does not interfere with running passes; without workers, there are no
 // passes.
@@ -150,7 +172,7 @@ func (c consumer) forgetStream(r *resource, stream object.StreamKey) {
 	q := e.currentQueue()
 	for _, key := range e.objects.in(stream) {
 		if q == nil {
-			e.objects.remove(key, handler.StopMismatch)
+			e.objects.remove(key, stop.Mismatch)
 			continue
 		}
 		q.Add(key)
@@ -167,7 +189,7 @@ func (c consumer) forgetIfIdle(key object.Key) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.currentQueue() == nil {
-		e.objects.remove(key, handler.StopDeleted)
+		e.objects.remove(key, stop.Deleted)
 	}
 }
 
@@ -211,7 +233,7 @@ func (c consumer) newIndexer(r *resource, handlers registry.Handlers) *indexing.
 			return c.prepareIndexing(ctx, r, body, d)
 		},
 		Misfit:  e.objects.noteMisfit,
-		Measure: func(d *handler.Declaration, o execution.Outcome) { e.measure(r, d, o) },
+		Measure: func(d *handler.Declaration, o call.Outcome) { e.measure(r, d, o) },
 		Current: func(key object.Key) *object.Body {
 			if snapshot := r.Cached(key.NamespacedName); snapshot != nil {
 				return snapshot.Body()
@@ -231,15 +253,6 @@ func (c consumer) prepareIndexing(ctx context.Context, r *resource, body *object
 		Body: body, Resource: &r.Resource.Resource, Logger: logger, Client: e.Client,
 		Memo: func() *memo.Values { return e.objects.of(key).memosOf(uid, e.Memos) },
 	}
-}
-
-// index updates the indices after an event of an object.
-func (c consumer) index(ctx context.Context, r *resource, key object.Key, event object.WatchEvent) {
-	if event.Type != apiwatch.Deleted {
-		r.indexer.Update(ctx, key, event.Snapshot.Body())
-		return
-	}
-	r.indexer.Remove(key)
 }
 
 // stopIndexing stops the retries of indexing functions.
@@ -265,7 +278,7 @@ func (c consumer) setUpChildren(r *resource, found discovery.SelectedResource) {
 		return d.Kind == handler.OnChild && slices.Contains(found.Selectors, d.Children)
 	})
 	if hasChildren {
-		r.asChild = &children.Kind{Resource: r.Resource.Resource, Selectors: found.Selectors, Objects: r.Objects}
+		r.asChild = &triggers.ChildKind{Resource: r.Resource.Resource, Selectors: found.Selectors, Objects: r.Objects}
 		index.AddKind(r.asChild)
 	}
 }

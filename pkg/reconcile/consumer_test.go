@@ -7,19 +7,20 @@ import (
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/index"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 func onCreate(r *registry.Registry) {
-	r.Add(handler.Create(selector.New("kex"), handler.Function{Change: ignoreChange}))
+	r.Add(handler.Create(selector.New("kex"), handlertest.Function(ignoreChange)))
 }
 
 func onEvent(r *registry.Registry) {
-	r.Add(handler.Watch(selector.New("kex"), handler.Function{Event: ignoreEvent}))
+	r.Add(handler.Watch(selector.New("kex"), handlertest.Function(ignoreEvent)))
 }
 
 func TestOnlyListedObjectsAreInitial(t *testing.T) {
@@ -79,9 +80,9 @@ func TestStandbyForgetsUnwatchedObjects(t *testing.T) {
 func TestResourceSortsItsHandlers(t *testing.T) {
 	r := served(t, New(Config{}), handlersOf(t, func(r *registry.Registry) {
 		onCreate(r)
-		r.Add(handler.ForField(selector.New("kex"), []string{"status.phase"}, handler.Function{Change: ignoreChange}))
-		r.Add(handler.Update(selector.New("kex"), handler.Function{Change: ignoreChange}, handler.Field("status", "phase")))
-		r.Add(handler.Watch(selector.New("kex"), handler.Function{Event: ignoreEvent}, handler.Field("status.other")))
+		r.Add(handler.ForField(selector.New("kex"), []string{"status.phase"}, handlertest.Function(ignoreChange)))
+		r.Add(handler.Update(selector.New("kex"), handlertest.Function(ignoreChange), handler.Field("status", "phase")))
+		r.Add(handler.Watch(selector.New("kex"), handlertest.Function(ignoreEvent), handler.Field("status.other")))
 	}))
 	if len(r.Changing) != 3 || len(r.IDs) != 3 || len(r.events) != 1 {
 		t.Errorf("got %d, %d", len(r.Changing), len(r.events))
@@ -92,12 +93,12 @@ func TestFieldsOfAllHandlersBelongToTheEssence(t *testing.T) {
 	r := served(t, New(Config{}), handlersOf(t, func(r *registry.Registry) {
 		kex := selector.New("kex")
 		field := handler.Field("status.phase") // twice, but counted once
-		r.Add(handler.Update(kex, handler.Function{Change: ignoreChange}, field))
-		r.Add(handler.ForField(kex, []string{"status.phase"}, handler.Function{Change: ignoreChange}))
-		r.Add(handler.Watch(kex, handler.Function{Event: ignoreEvent}, handler.Field("status.event")))
-		r.Add(handler.Daemon(kex, handler.Function{Daemon: func(context.Context, *handler.Task) error { return nil }}, handler.ID("d"), handler.Field("status.daemon")))
-		r.Add(handler.Timer(kex, handler.Function{Timer: func(context.Context, *handler.Tick) error { return nil }}, handler.ID("t"), handler.Field("status.timer")))
-		r.Add(handler.Index(kex, handler.Function{Index: func(context.Context, *handler.Indexed) (any, error) { return nil, nil }, Table: index.New[string, string]()}, handler.ID("i"), handler.Field("status.index")))
+		r.Add(handler.Update(kex, handlertest.Function(ignoreChange), field))
+		r.Add(handler.ForField(kex, []string{"status.phase"}, handlertest.Function(ignoreChange)))
+		r.Add(handler.Watch(kex, handlertest.Function(ignoreEvent), handler.Field("status.event")))
+		r.Add(handler.Daemon(kex, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("d"), handler.Field("status.daemon")))
+		r.Add(handler.Timer(kex, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("t"), handler.Field("status.timer")))
+		r.Add(handler.Index(kex, handlertest.Filling(index.New[string, string](), func(context.Context, *handler.Call) (any, error) { return nil, nil }), handler.ID("i"), handler.Field("status.index")))
 	}))
 	var fields []string
 	for _, field := range r.Fields {

@@ -3,12 +3,13 @@ package reconcile
 import (
 	"context"
 	"fmt"
-	"maps"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
@@ -17,44 +18,29 @@ import (
 // update returns the update of the cycle in its current state. Its decisions are repeated
 // for each version of the object that it is written to.
 func (p *pass) update(c *cycle) write.Update {
+	calls := c.calls.update()
 	return write.Update{
-		Cycle: c.Cycle, Calls: c.calls.update(), Stopping: p.workers.isStopping(), Decision: p.decide(c, c),
-		Decide: func(ctx context.Context, body *object.Body) (write.Decision, error) {
+		Cycle: c.Cycle, Calls: calls, Stopping: p.workers.isStopping(), Decision: c.DecideEnd(c.Plan, p.circumstances(c, calls)),
+		Decide: func(ctx context.Context, body *object.Body) (plan.Decision, error) {
 			now, err := p.plan(ctx, body)
 			if err != nil {
-				return write.Decision{}, err
+				return plan.Decision{}, err
 			}
-			return p.decide(c, now), nil
+			return c.DecideEnd(now.Plan, p.circumstances(c, calls)), nil
 		},
 	}
 }
 
-// decide returns the decision about the finalizer when the cycle ends, based on the version
-// that is written to. A deletion removes the finalizer when all current handlers have
-// finished; other cycles remove it when no handler needs it.
-func (p *pass) decide(c, now *cycle) write.Decision {
-	d := write.Decision{
-		DaemonsRunning: now.Deleting && p.object.background.areDaemonsRunning(), Annotations: c.honored(), Conditions: p.conditionsOf(c), AtEnd: p.revisionsAtEnd(c, now),
+// circumstances returns what a decision about a write depends on, in addition to plans.
+func (p *pass) circumstances(c *cycle, calls *record.Calls) plan.Circumstances {
+	s := plan.Circumstances{
+		Key: p.key, Handlers: p.resource.Handlers, Calls: calls, DaemonsRunning: p.object.background.areDaemonsRunning(),
+		Revisions: p.engine.revisions, Now: time.Now(),
 	}
-	switch {
-	case !now.HasFinalizer:
-		d.AddFinalizer = now.MustAddFinalizer()
-	case c.Reason == cause.Delete:
-		d.RemoveFinalizer = (c == now || c.hasHandled(now)) && !now.Unserved
-	default:
-		d.RemoveFinalizer = !now.NeedsFinalizer
+	if p.resource.HasConditions {
+		s.Children.Unready, s.Children.Broken = p.engine.converger.Unready(c.CallContext.Body.UID())
 	}
-	return d
-}
-
-// hasHandled reports whether the handlers of another detection have finished in this cycle.
-func (c *cycle) hasHandled(now *cycle) bool {
-	for _, d := range now.Handlers {
-		if !c.Cycle.Progress.Has(d.ID) || !c.Cycle.Progress.Load(d.ID).Finished() {
-			return false
-		}
-	}
-	return true
+	return s
 }
 
 // record writes the outcomes of the handlers, and returns whether the pass continues, or when
@@ -160,24 +146,19 @@ func (p *pass) needsFinalizerAlone(c *cycle) bool {
 	return calls || p.resource.HasConditions || p.object.writes.HasEdits() || p.object.failures > 0
 }
 
-// updateAlone returns the update of a pass that has nothing to do. It removes an unneeded
-// finalizer, and the records of a cycle that no longer exists.
+// updateAlone returns the update of a pass that has nothing to do.
 func (p *pass) updateAlone(c *cycle) write.Update {
-	decide := func(c *cycle) write.Decision {
-		d := c.decideNothingToDo()
-		d.Conditions, d.Annotations = p.conditionsOf(c), p.withBaseline(c, d.Annotations)
-		return d
+	calls := c.calls.update()
+	return write.Update{
+		Calls: calls, Decision: c.DecideAtRest(p.circumstances(c, calls)),
+		Decide: func(ctx context.Context, body *object.Body) (plan.Decision, error) {
+			now, err := p.plan(ctx, body)
+			if err != nil || !now.NothingToDo() {
+				return plan.Decision{}, err // the next round handles it
+			}
+			return now.DecideAtRest(p.circumstances(now, calls)), nil
+		},
 	}
-	update := write.Update{Calls: c.calls.update(), Decision: decide(c)}
-	update.Decide = func(ctx context.Context, body *object.Body) (write.Decision, error) {
-		now, err := p.plan(ctx, body)
-		if err != nil || !now.NothingToDo() {
-			return write.Decision{}, err // the next round handles it
-		}
-		now.calls = c.calls
-		return decide(now), nil
-	}
-	return update
 }
 
 // leaveAlone ends a pass that has nothing to do.
@@ -197,15 +178,6 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error)
 	return false, nil
 }
 
-// decideNothingToDo returns what to remove from an object that has nothing to do.
-func (c *cycle) decideNothingToDo() write.Decision {
-	d := write.Decision{AddFinalizer: c.MustAddFinalizer(), RemoveFinalizer: c.HasFinalizer && !c.NeedsFinalizer, Annotations: c.honored()}
-	if c.InScope && c.Reason == cause.NoOp && c.Cycle.Progress.Stored().HasLeftovers() {
-		d.Leftovers = c.Cycle
-	}
-	return d
-}
-
 // noteReconciled records that this version of the object needs no more work.
 func (p *pass) noteReconciled() { p.object.reconciledVersion = p.session.Body().ResourceVersion() }
 
@@ -222,30 +194,4 @@ func (t *target) noteRevisions(c *cycle, body *object.Body) {
 		now.Old = c.New // it is handled now
 	}
 	t.engine.revisions.Note(t.resource.Revised, s)
-}
-
-// revisionsAtEnd returns what marks the revisions of the handlers when the cycle ends, based on
-// the version that is written to.
-func (t *target) revisionsAtEnd(c, now *cycle) func() map[string]string {
-	if len(t.resource.Revised) == 0 || c.Reason == cause.Delete {
-		return nil
-	}
-	s := c.Subject(t.key)
-	version := c.Cause
-	version.CallContext.Body = now.CallContext.Body
-	s.Cause = &version
-	return func() map[string]string { return t.engine.revisions.Ended(t.resource.Revised, s, t.resource.IDs) }
-}
-
-// withBaseline adds the marks of handlers that adopt the object as it is.
-func (t *target) withBaseline(c *cycle, annotations map[string]string) map[string]string {
-	if !c.InScope {
-		return annotations
-	}
-	adopted := t.engine.revisions.Adopted(t.resource.Revised, c.Subject(t.key))
-	if adopted == nil {
-		return annotations
-	}
-	maps.Copy(adopted, annotations)
-	return adopted
 }

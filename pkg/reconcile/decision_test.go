@@ -7,78 +7,33 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/model/stop"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
-	"github.com/kopf-go/kopf/pkg/storage"
 )
-
-func TestFinalizerIsRemovedWhenNothingNeedsIt(t *testing.T) {
-	of := func(ids ...string) (handlers registry.Handlers) {
-		for _, id := range ids {
-			handlers = append(handlers, &handler.Declaration{ID: id})
-		}
-		return handlers
-	}
-	tests := map[string]struct {
-		reason cause.Reason
-		now    cycle
-		want   bool
-	}{
-		"an update, and no handler needs it":             {cause.Update, cycle{Plan: &plan.Plan{HasFinalizer: true}}, true},
-		"an update, and a handler needs it":              {cause.Update, cycle{Plan: &plan.Plan{HasFinalizer: true, NeedsFinalizer: true}}, false},
-		"an update of an object without it":              {cause.Update, cycle{Plan: &plan.Plan{}}, false},
-		"a deletion, and all handlers have finished":     {cause.Delete, cycle{Plan: &plan.Plan{HasFinalizer: true, NeedsFinalizer: true, Handlers: of("finished")}}, true},
-		"a deletion, and another handler matches now":    {cause.Delete, cycle{Plan: &plan.Plan{HasFinalizer: true, Handlers: of("finished", "finished earlier")}}, false},
-		"a deletion, and a handler has not finished":     {cause.Delete, cycle{Plan: &plan.Plan{HasFinalizer: true, Handlers: of("finished", "open")}}, false},
-		"a deletion, and others have removed it already": {cause.Delete, cycle{Plan: &plan.Plan{Handlers: of("finished")}}, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			p, _ := witnessed(t)
-			c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: test.reason}, Cycle: &record.Cycle{}}}
-			c.Cycle.Progress = execution.NewProgress(func(id string) *storage.Record {
-				return &storage.Record{Purpose: cause.Delete, Success: strings.HasPrefix(id, "finished")}
-			})
-			c.Cycle.Progress.Load("finished")
-			c.Cycle.Progress.Load("open")
-			if got := p.decide(c, &test.now).RemoveFinalizer; got != test.want {
-				t.Errorf("the finalizer is removed: %t", got)
-			}
-		})
-	}
-}
-
-// On the version of the detection, the writer knows which handlers have not finished.
-func TestDeletionEndsOnTheDetectedVersion(t *testing.T) {
-	p, _ := witnessed(t)
-	c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.Delete}, HasFinalizer: true, NeedsFinalizer: true, Handlers: registry.Handlers{{ID: "open"}}}}
-	c.Cycle = &record.Cycle{Progress: execution.NewProgress(func(string) *storage.Record { return nil })}
-	if !p.decide(c, c).RemoveFinalizer {
-		t.Error("the finalizer stays")
-	}
-}
 
 func TestOnlyADeletionWaitsForDaemons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := withDaemon(t)
 		p := e.newPass(e.engine.resources.get(kex.String()), e.keys[0])
-		for deleting, want := range map[bool]bool{true: true, false: false} {
-			if got := p.decide(&cycle{Plan: &plan.Plan{}}, &cycle{Plan: &plan.Plan{Deleting: deleting}}).DaemonsRunning; got != want {
-				t.Errorf("the object is being deleted: %t; its end waits: %t", deleting, got)
-			}
+		c := &cycle{Plan: &plan.Plan{}}
+		c.CallContext.Body = object.NewBody(m{})
+		waits := func(deleting bool) bool {
+			return c.DecideEnd(&plan.Plan{Deleting: deleting}, p.circumstances(c, nil)).DaemonsRunning
 		}
-		s.background.stop(handler.StopDeleted)
+		if !waits(true) || waits(false) {
+			t.Errorf("the end of a deletion waits: %t; that of another cycle: %t", waits(true), waits(false))
+		}
+		s.background.stop(stop.Deleted)
 		synctest.Wait()
-		if p.decide(&cycle{Plan: &plan.Plan{}}, &cycle{Plan: &plan.Plan{Deleting: true}}).DaemonsRunning {
+		if waits(true) {
 			t.Error("the end waits for a daemon that has ended")
 		}
 	})
@@ -87,7 +42,7 @@ func TestOnlyADeletionWaitsForDaemons(t *testing.T) {
 // labeled declares a handler of deletions for objects with a label.
 func labeled(r *registry.Registry) {
 	wanted := handler.Labels(map[string]handler.Matcher{"wanted": handler.Equal("yes")})
-	r.Add(handler.Delete(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("delete"), wanted))
+	r.Add(handler.Delete(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("delete"), wanted))
 }
 
 var withFinalizer = m{"metadata": m{"finalizers": []any{"kopf.zalando.org/KopfFinalizerMarker"}}}
@@ -137,9 +92,9 @@ func TestFinalizerStaysIfAConflictShowsThatItIsNeeded(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			l, base := newLoneWithBase(t, m{}, func(r *registry.Registry) {
-				r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("create")))
+				r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("create")))
 				// This annotation does not belong to the essence.
-				r.Add(handler.Delete(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("delete"),
+				r.Add(handler.Delete(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("delete"),
 					handler.Annotations(map[string]handler.Matcher{"kopf.zalando.org/wanted": handler.Equal("yes")})))
 			})
 			l.rest()
@@ -177,7 +132,7 @@ func TestObjectIsLookedAtAgainAfterAnEditWithoutACycle(t *testing.T) {
 			l.rest()
 			change := &patch.Patch{}
 			edit(change)
-			l.state().writes.Add(execution.Edit{ID: "timer", Patch: change})
+			l.state().writes.Add(call.Edit{ID: "timer", Patch: change})
 			p := l.begin()
 			if _, err := l.end(p); err != nil || !l.isAtRest() {
 				t.Errorf("not at rest: %v", err)
@@ -204,8 +159,8 @@ func TestObjectGetsItsFinalizerBeforeAnyHandler(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := newLone(t, m{}, func(r *registry.Registry) {
-				r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("create")))
-				r.Add(handler.Delete(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("delete")))
+				r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("create")))
+				r.Add(handler.Delete(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("delete")))
 			})
 			l.server.before = func() error { return test.before(l) }
 			p := l.begin()
@@ -238,12 +193,12 @@ func TestEndOfACycleIsReportedIfAHandlerWasCalledOrSkipped(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := newLone(t, test.content, func(r *registry.Registry) {
-				fn := handler.Function{Change: func(context.Context, *handler.Change) error {
+				fn := handlertest.Function(func(context.Context, *handler.Call) error {
 					if test.fails {
 						return handler.Permanent(errBroken)
 					}
 					return nil
-				}}
+				})
 				if test.late {
 					r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("update")))
 					return
@@ -278,7 +233,7 @@ func TestResumeHandlersOfAnUnfinishedCycleAreCalledOnceByEachProcess(t *testing.
 		t.Run(name, func(t *testing.T) {
 			var called []string
 			note := func(id string) handler.Function {
-				return handler.Function{Change: func(context.Context, *handler.Change) error { called = append(called, id); return nil }}
+				return handlertest.Function(func(context.Context, *handler.Call) error { called = append(called, id); return nil })
 			}
 			l := newLone(t, m{}, func(r *registry.Registry) {
 				r.Add(handler.Update(selector.New("kopfexamples"), note("update"), handler.ID("update")))
@@ -295,29 +250,6 @@ func TestResumeHandlersOfAnUnfinishedCycleAreCalledOnceByEachProcess(t *testing.
 				t.Errorf("got %q; the object is at rest: %t", called, l.isAtRest())
 			}
 		})
-	}
-}
-
-func TestLeftoversOfObjectsInScopeAreRemoved(t *testing.T) {
-	leftover := execution.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
-	leftover.Load("create")
-	tests := map[string]struct {
-		c                    cycle
-		finalizer, leftovers bool // to be removed
-	}{
-		"an object at rest":                     {cycle{Plan: &plan.Plan{InScope: true, Cause: handler.Cause{Reason: cause.NoOp}}}, false, true},
-		"an object that no handler is for":      {cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.NoOp}}}, false, false},
-		"an object that is released":            {cycle{Plan: &plan.Plan{InScope: true, Cause: handler.Cause{Reason: cause.Free}}}, false, false},
-		"an object with an unneeded finalizer":  {cycle{Plan: &plan.Plan{HasFinalizer: true}}, true, false},
-		"an object that needs its finalizer":    {cycle{Plan: &plan.Plan{HasFinalizer: true, NeedsFinalizer: true}}, false, false},
-		"an object that will get its finalizer": {cycle{Plan: &plan.Plan{NeedsFinalizer: true}}, false, false},
-	}
-	for name, test := range tests {
-		test.c.Cycle = &record.Cycle{Progress: leftover}
-		d := test.c.decideNothingToDo()
-		if d.RemoveFinalizer != test.finalizer || (d.Leftovers != nil) != test.leftovers {
-			t.Errorf("%s: the finalizer is removed: %t, leftovers: %t", name, d.RemoveFinalizer, d.Leftovers != nil)
-		}
 	}
 }
 
@@ -343,7 +275,7 @@ func TestRemovalOfAnUnneededFinalizerEndsThePass(t *testing.T) {
 			if test.edited {
 				l.show()
 				l.state().resetFor("u-1")
-				l.state().writes.Add(execution.Edit{ID: "timer", Patch: &patch.Patch{}})
+				l.state().writes.Add(call.Edit{ID: "timer", Patch: &patch.Patch{}})
 			}
 			p := l.begin()
 			wake, err := l.end(p)

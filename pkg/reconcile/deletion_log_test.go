@@ -11,9 +11,10 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -85,15 +86,15 @@ func TestAllLinesOfADeletionHaveTheUID(t *testing.T) {
 				var l *lone
 				var log logbook
 				l = newLone(t, marked, func(r *registry.Registry) {
-					r.Add(handler.Delete(selector.New("kopfexamples"), handler.Function{Change: func(_ context.Context, c *handler.Change) error {
-						if c.Retry() == 0 {
-							c.Logger().Info("Not yet.")
+					r.Add(handler.Delete(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
+						if c.Attempt.Retry == 0 {
+							c.Context.Logger.Info("Not yet.")
 							return handler.Temporary(errBroken, time.Minute)
 						}
 						test.happens(l)
-						c.Logger().Info("Gone.")
+						c.Context.Logger.Info("Gone.")
 						return nil
-					}}, handler.ID("delete")))
+					}), handler.ID("delete")))
 				}, log.keep)
 				wake, err := l.pass()
 				if err != nil || wake != time.Minute {
@@ -114,12 +115,12 @@ func TestLinesAboutTheDaemonOfAnObjectThatIsGoneHaveTheUID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logbook
 		l := newLone(t, m{}, func(r *registry.Registry) {
-			r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(_ context.Context, task *handler.Task) error {
+			r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, task *handler.Call) error {
 				<-task.Stopped()
 				time.Sleep(10 * time.Minute)
-				task.Logger().Info("Bye.")
+				task.Context.Logger.Info("Bye.")
 				return handler.Permanent(errBroken)
-			}}, handler.ID("daemon")))
+			}), handler.ID("daemon")))
 		}, log.keep)
 		l.rest()
 		synctest.Wait()
@@ -138,11 +139,11 @@ func TestLinesAboutTheDaemonOfAnObjectThatIsGoneHaveTheUID(t *testing.T) {
 func TestLinesAboutTheEventOfADeletionHaveTheUID(t *testing.T) {
 	var log logbook
 	l := newLone(t, m{}, func(r *registry.Registry) {
-		r.Add(handler.Watch(selector.New("kopfexamples"), handler.Function{Event: func(_ context.Context, e *handler.Event) error {
-			e.Logger().Info("Deleted.")
+		r.Add(handler.Watch(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, e *handler.Call) error {
+			e.Context.Logger.Info("Deleted.")
 			return errBroken
-		}}, handler.ID("event"), handler.When(func(arguments handler.Arguments) bool {
-			arguments.Logger().Info("Filtered.")
+		}), handler.ID("event"), handlertest.When(func(arguments *handler.Call) bool {
+			arguments.Context.Logger.Info("Filtered.")
 			return true
 		})))
 	}, log.keep)

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
@@ -18,7 +18,7 @@ import (
 // request for another pass has no effect then.
 //
 // Thousands of handlers can wait, so nothing of the engine is on their stacks.
-func (w *workers) detach(p *pass, first func() *execution.Call) {
+func (w *workers) detach(p *pass, first func() *call.Call) {
 	e := w.engine
 	e.mu.Lock()
 	e.detached[p.key] = p
@@ -29,25 +29,25 @@ func (w *workers) detach(p *pass, first func() *execution.Call) {
 
 // makeCalls makes the calls of a detached pass, and ends it. A handler that ends the goroutine
 // (runtime.Goexit) has failed, and the pass continues in another one.
-func (w *workers) makeCalls(p *pass, first func() *execution.Call) {
-	var call *execution.Call // that runs; nil while the pass itself works
+func (w *workers) makeCalls(p *pass, first func() *call.Call) {
+	var running *call.Call // nil while the pass itself works
 	ended := false
 	defer func() {
 		switch {
 		case ended:
-		case call != nil:
-			last := call
-			w.detached.Go(func() { w.makeCalls(p, func() *execution.Call { return p.resume(last) }) })
+		case running != nil:
+			last := running
+			w.detached.Go(func() { w.makeCalls(p, func() *call.Call { return p.resume(last) }) })
 		default: // it was a filter or a storage
 			p.err = handler.ErrExited
 			w.detached.Go(func() { w.attach(p) })
 		}
 	}()
-	for call = w.work(p, first); call != nil; {
-		call.Make()
-		last := call
-		call = nil
-		call = w.work(p, func() *execution.Call { return p.resume(last) })
+	for running = w.work(p, first); running != nil; {
+		running.Make()
+		last := running
+		running = nil
+		running = w.work(p, func() *call.Call { return p.resume(last) })
 	}
 	ended = true
 	w.attach(p)
@@ -55,7 +55,7 @@ func (w *workers) makeCalls(p *pass, first func() *execution.Call) {
 
 // work does the work of a pass until the next call of a handler. It warns if that takes long: filters
 // and storages, which are the code of users, may never return.
-func (w *workers) work(p *pass, work func() *execution.Call) *execution.Call {
+func (w *workers) work(p *pass, work func() *call.Call) *call.Call {
 	overdue := time.AfterFunc(overdueCall, func() {
 		p.report.Log.Info("The object has been waiting for more than 10 minutes, because a filter, a storage, or a lifecycle does not return.")
 	})
@@ -184,7 +184,7 @@ func (e *Engine) runningHandlers(key object.Key) []string {
 	running, _ := e.slots.Of(key)
 	ids := make([]string, 0, len(running))
 	for _, one := range running {
-		ids = append(ids, reporter.ReportedID(one.Call.ID))
+		ids = append(ids, reporter.ReportedID(one.ID))
 	}
 	return ids
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -82,15 +83,15 @@ func TestShutdownLosesNothing(t *testing.T) {
 	const objects = 2000
 	var j journal
 	inCluster(t, func(r *registry.Registry) {
-		stubborn := func(ctx context.Context, c *handler.Change) error {
-			err := j.waiting(time.Hour).Change(ctx, c)
+		stubborn := func(ctx context.Context, c *handler.Call) error {
+			err := j.waits(time.Hour)(ctx, c)
 			if c.Name() < names(objects/2 + 1)[objects/2] {
 				c.SetResult("done")
 				return nil
 			}
 			return err
 		}
-		r.Add(handler.Create(selector.New("as"), handler.Function{Change: stubborn}, handler.ID("fn")))
+		r.Add(handler.Create(selector.New("as"), handlertest.Function(stubborn), handler.ID("fn")))
 	}, func(t *testing.T, c *cluster) {
 		c.createAll("as", names(objects))
 		settle(time.Minute)
@@ -135,14 +136,14 @@ func TestPanicOfADetachedPassIsRetried(t *testing.T) {
 type stubborn struct{ release chan struct{} }
 
 func (s *stubborn) function(j *journal) handler.Function {
-	return handler.Function{Change: func(_ context.Context, c *handler.Change) error {
+	return handlertest.Function(func(_ context.Context, c *handler.Call) error {
 		j.begin(c.Name())
 		defer j.end(c.Name(), nil)
 		if c.Name() == "stuck" {
 			<-s.release
 		}
 		return nil
-	}}
+	})
 }
 
 func TestPauseLetsGoOfHandlersThatIgnoreTheirContext(t *testing.T) {
@@ -154,10 +155,10 @@ func TestPauseLetsGoOfHandlersThatIgnoreTheirContext(t *testing.T) {
 		s.release = make(chan struct{}) // of this bubble
 		r.Add(handler.Create(selector.New("as"), s.function(&j), handler.ID("fn")))
 		r.Add(handler.Update(selector.New("as"), s.function(&j), handler.ID("up")))
-		r.Add(handler.Timer(selector.New("as"), handler.Function{Timer: func(context.Context, *handler.Tick) error {
+		r.Add(handler.Timer(selector.New("as"), handlertest.Function(func(context.Context, *handler.Call) error {
 			ticks.Add(1)
 			return nil
-		}}, handler.ID("tick"), handler.Interval(time.Hour)))
+		}), handler.ID("tick"), handler.Interval(time.Hour)))
 	}, func(t *testing.T, c *cluster) {
 		c.create("as", "stuck")
 		settle(time.Second)

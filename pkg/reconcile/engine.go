@@ -27,40 +27,41 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"reflect"
 	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/events/handlerlog"
 	"github.com/kopf-go/kopf/pkg/internal/reportonce"
 	"github.com/kopf-go/kopf/pkg/lifecycles"
 	"github.com/kopf-go/kopf/pkg/metrics"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/children"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/undeclared"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/reconcile/recording"
-	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -120,8 +121,8 @@ type Engine struct {
 	requests  *requests.Reader // nil: requests are ignored
 	revisions *revision.Reviser
 	writer    *write.Writer
-	permits   *capacity.Permits
-	slots     *capacity.Slots
+	permits   *call.Permits
+	slots     *call.Slots
 	fewCalls  int // so many running calls keep their essences
 	// runsCode is set if code of users stores the state of objects, or chooses the handlers of a pass.
 	runsCode bool
@@ -144,7 +145,7 @@ type Engine struct {
 	abort        context.CancelCauseFunc
 
 	// children knows the children of all parents with handlers for them.
-	children *children.Index
+	children *triggers.Children
 
 	mu    sync.Mutex                  // changes the queue, and guards the passes
 	queue atomic.Pointer[queue.Queue] // nil without workers
@@ -177,7 +178,7 @@ func New(config Config) *Engine {
 		runsCode:    runsCode(s),
 		eventLogger: config.eventLogger(),
 		undeclared:  undeclared.Handlers{Logger: config.Logger},
-		children:    children.NewIndex(),
+		children:    triggers.NewChildren(),
 		detached:    map[object.Key]*pass{},
 		abandoned:   map[object.Key]*abandoned{},
 		supervisor:  daemons.New(daemons.Options{Backoff: s.Execution.Backoff, CancellationPolling: s.Background.CancellationPolling}),
@@ -189,18 +190,18 @@ func New(config Config) *Engine {
 	e.revisions = &e.objects.revisions
 	e.revisions.Annotation, e.revisions.Enqueue, e.revisions.Report = prefix+"/"+revision.Name, e.enqueue, func(r revision.Report) { e.reportRollout(r) }
 	e.objects.misfits.Report = heldobjects.LogLines(config.Logger)
-	e.permits, e.slots = capacity.NewPermits(s.Execution.Workers), capacity.NewSlots(s.Execution.MaxCalls, e.enqueue)
+	e.permits, e.slots = call.NewPermits(s.Execution.Workers), call.NewSlots(s.Execution.MaxCalls, e.enqueue)
 	e.abortContext, e.abort = context.WithCancelCause(context.Background())
 	e.writer = write.New(write.Config{
 		Name: cmp.Or(s.Name, settings.DefaultName), Records: e.records, Metrics: config.Metrics,
 		ConsistencyTimeout: s.Persistence.ConsistencyTimeout, ContentionDelays: s.Queueing.ContentionDelays,
 	})
-	discovered := e.addConverger(config)
 	e.watcher = watch.New(watch.Config{
 		Settings: s, Logger: config.Logger, REST: config.REST, HTTP: config.HTTP, Metrics: config.Metrics,
 		Source: config.Resources, Selectors: config.Handlers.Selectors(), Handlers: declared, Consumer: consumer{e},
-		Discovered: discovered, Scoped: config.Scoped,
+		Discovered: config.Discovered, Scoped: config.Scoped,
 	})
+	e.addConverger()
 	return e
 }
 
@@ -228,11 +229,14 @@ func (e *Engine) Watch(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	ended, err := e.startConverger(ctx)
-	if err != nil {
-		return err
+	var cluster dynamic.Interface // without a cache, for the children
+	if e.converger != nil {
+		cluster, err = dynamic.NewForConfigAndClient(e.REST, e.HTTP)
+		if err != nil {
+			return fmt.Errorf("the children of objects cannot be applied: %w", err)
+		}
+		e.converger.Start(cluster)
 	}
-	defer ended()
 	stopped, err := e.watchIndices(ctx)
 	if err != nil {
 		return err
@@ -240,7 +244,7 @@ func (e *Engine) Watch(ctx context.Context) error {
 	defer stopped()
 	defer e.objects.misfits.Stop()
 	defer e.stopIndexing()
-	return e.watcher.Run(ctx)
+	return e.watcher.Run(ctx, cluster)
 }
 
 // isReady reports whether handlers can be called.

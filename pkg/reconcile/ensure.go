@@ -9,64 +9,37 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/index"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
-	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/kinds"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
-	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 )
 
-// addConverger adds the converger if there are handlers that return children. It returns the
-// function that is told what the cluster serves.
-func (e *Engine) addConverger(config Config) (discovered func(discovery.Snapshot)) {
-	if !slices.ContainsFunc(config.Handlers, func(d *handler.Declaration) bool { return d.Ensures != nil }) {
-		return config.Discovered
+// addConverger adds the converger if there are handlers that return children.
+func (e *Engine) addConverger() {
+	if !slices.ContainsFunc(e.Handlers, func(d *handler.Declaration) bool { return d.Ensures != nil }) {
+		return
 	}
-	served := &kinds.Served{Source: config.Resources}
 	types := scheme.Scheme
-	if config.Client != nil {
-		types = config.Client.Scheme()
+	if e.Client != nil {
+		types = e.Client.Scheme()
 	}
 	e.converger = converge.New(converge.Config{
-		Manager: config.Settings.Name, FormerManagers: config.Settings.FormerNames, Namespaces: config.Settings.Scope.Namespaces, Scheme: types,
-		Delays: config.Settings.Queueing.ContentionDelays, Watching: config.Settings.Watching,
-		RequestTimeout: config.Settings.Networking.RequestTimeout, Resources: served, Logger: config.Logger, Metrics: config.Metrics,
-		Seen: e.noteUndeclared(config.Handlers),
+		Manager: e.Settings.Name, FormerManagers: e.Settings.FormerNames, Scheme: types,
+		Delays: e.Settings.Queueing.ContentionDelays, RequestTimeout: e.Settings.Networking.RequestTimeout,
+		Resources: e.watcher.Kinds, Watches: e.watcher, Metrics: e.Metrics, Seen: e.recordUndeclared(e.Handlers),
 	})
-	return func(present discovery.Snapshot) {
-		served.Set(present)
-		if config.Discovered != nil {
-			config.Discovered(present)
-		}
-	}
-}
-
-// startConverger lets the converger work until the context is done. The function waits for its
-// end.
-func (e *Engine) startConverger(ctx context.Context) (ended func(), err error) {
-	if err := e.Handlers.CheckDrift(); err != nil {
-		return nil, err
-	}
-	if e.converger == nil {
-		return func() {}, nil
-	}
-	cluster, err := dynamic.NewForConfigAndClient(e.REST, e.HTTP)
-	if err != nil {
-		return nil, fmt.Errorf("the children of objects cannot be applied: %w", err)
-	}
-	return e.converger.Start(ctx, cluster), nil
 }
 
 // ensures reports whether a handler returns the children of the objects of the resource.
@@ -74,8 +47,8 @@ func (r *resource) ensures() bool {
 	return slices.ContainsFunc(r.Declared, func(d *handler.Declaration) bool { return d.Ensures != nil })
 }
 
-// noteUndeclared returns what is told about children of handlers that are not declared.
-func (e *Engine) noteUndeclared(handlers registry.Handlers) func(parent, id string) {
+// recordUndeclared returns the function that records children of handlers that are not declared.
+func (e *Engine) recordUndeclared(handlers registry.Handlers) func(parent, id string) {
 	declared := map[string]bool{}
 	for _, d := range handlers {
 		if d.Ensures != nil {
@@ -107,25 +80,25 @@ type parent struct {
 var _ handler.Converger = parent{}
 
 // Converge makes the children what the handler wants.
-func (p parent) Converge(ctx context.Context, d *handler.Declaration, call *handler.Change, wanted []client.Object) error {
+func (p parent) Converge(ctx context.Context, d *handler.Declaration, call *handler.Call, wanted []client.Object) error {
 	c := p.call(ctx, d)
-	c.Drift = p.askers(d, call)
+	c.Drift = p.driftHandlers(d, call)
 	return p.pass.engine.converger.Converge(ctx, c, wanted)
 }
 
-// asker decides about what others have changed in a child.
-type asker = func(ctx context.Context, r selector.Resource, drift convergence.Drift) (convergence.Resolution, error)
+// decideDrift decides about what others have changed in a child.
+type decideDrift = func(ctx context.Context, r selector.Resource, drift convergence.Drift) (convergence.Resolution, error)
 
-// askers returns what calls the handlers of drift for the children of a handler, or nil if there
-// are none for the object.
-func (p parent) askers(children *handler.Declaration, call *handler.Change) asker {
+// driftHandlers returns the function that calls the handlers of drift for the children of a handler,
+// or nil if there are none for the object.
+func (p parent) driftHandlers(children *handler.Declaration, call *handler.Call) decideDrift {
 	if len(p.pass.resource.drifting) == 0 {
 		return nil
 	}
 	id := children.Top().ID
-	whole := &handler.Cause{CallContext: p.pass.callArguments(p.pass.session.Body()), New: p.pass.session.Body().Raw()}
+	cause := &handler.Cause{CallContext: p.pass.callArguments(p.pass.session.Body()), New: p.pass.session.Body().Raw()}
 	matching := p.pass.resource.drifting.Where(func(d *handler.Declaration) bool {
-		return (len(d.EnsuredBy) == 0 || slices.Contains(d.EnsuredBy, id)) && d.InScope(whole)
+		return (len(d.EnsuredBy) == 0 || slices.Contains(d.EnsuredBy, id)) && d.InScope(cause)
 	})
 	if len(matching) == 0 {
 		return nil
@@ -135,7 +108,7 @@ func (p parent) askers(children *handler.Declaration, call *handler.Change) aske
 			if slices.ContainsFunc(matching[:i], d.IsSame) {
 				continue
 			}
-			one, err := p.ask(ctx, handler.AboutChild(d, r, drift.Child, p.pass.key.Namespace), call, id, drift)
+			one, err := p.callDriftHandler(ctx, handler.AboutChild(d, r, drift.Child, p.pass.key.Namespace), call, id, drift)
 			if err != nil {
 				return resolution, fmt.Errorf("handler %s: %w", d.ID, err)
 			}
@@ -145,12 +118,12 @@ func (p parent) askers(children *handler.Declaration, call *handler.Change) aske
 	}
 }
 
-// ask calls one handler of drift.
-func (p parent) ask(ctx context.Context, d *handler.Declaration, call *handler.Change, id string, drift convergence.Drift) (convergence.Resolution, error) {
+// callDriftHandler calls one handler of drift.
+func (p parent) callDriftHandler(ctx context.Context, d *handler.Declaration, change *handler.Call, id string, drift convergence.Drift) (convergence.Resolution, error) {
 	ctx, arguments := p.pass.prepareCall(ctx, d, p.pass.session.Body())
 	began := time.Now()
-	resolution, err := handler.CallDrift(ctx, d, handler.NewDrift(d, arguments, call, id, drift))
-	p.pass.engine.measure(p.pass.resource, d, execution.Outcome{
+	resolution, err := d.Resolve(ctx, handler.NewDriftCall(d, arguments, change, handler.DriftCall{Drift: drift, EnsuredBy: id}))
+	p.pass.engine.measure(p.pass.resource, d, call.Outcome{
 		Called: true, Final: err == nil || handler.IsPermanent(err), Err: err, Took: time.Since(began),
 	})
 	return resolution, err
@@ -179,49 +152,35 @@ func (p parent) call(ctx context.Context, d *handler.Declaration) converge.Call 
 // storePlaces writes the places of the children to the object, in the middle of a call. If others
 // have changed the object, the call ends, and another pass repeats it.
 func (p parent) storePlaces(_ context.Context, places convergence.Places) error {
-	waiting := gate(p)
-	waiting.Enter()
-	defer waiting.Leave()
-	outcome, err := p.pass.session.Write(p.pass.workers.writes, write.Update{Decision: write.Decision{
+	p.pass.enter(p.cycle)
+	defer p.pass.leave(p.cycle)
+	outcome, err := p.pass.session.Write(p.pass.workers.writes, write.Update{Decision: plan.Decision{
 		AddFinalizer: !places.AreReachable(p.pass.key.Namespace),
 		Annotations:  map[string]string{convergence.PlacesAnnotation: places.Text()},
 	}})
 	switch {
 	case err != nil:
-		return &execution.Interruption{Err: err}
+		return &call.Interruption{Err: err}
 	case outcome.Gone || outcome.ChangedByOthers || p.pass.workers.isStopping():
-		return &execution.Interruption{Err: errInterrupted}
+		return &call.Interruption{Err: errInterrupted}
 	default:
 		return nil
 	}
 }
 
-// following calls a handler when another client changes the children of its object, or when an
-// index changes.
-type following struct {
-	*triggers.Flag
-	stop func()
-}
-
-// Stop ends that.
-func (f following) Stop() { f.stop() }
-
-// followChildren returns the trigger of a handler of children.
+// followChildren returns the trigger of a handler of children: it calls the handler when another client
+// changes the children of its object, or when an index changes.
 func (e *Engine) followChildren(d *handler.Declaration, key object.Key, parent types.UID, failed bool) triggers.Trigger {
 	flag := triggers.NewFlag(d, func() { e.enqueue(key) })
 	if failed {
 		flag.Set()
 	}
-	stop := e.converger.Follow(parent, d.Top().ID, flag.Set)
-	if spread := e.spreads[d]; spread != nil {
-		unfollow := stop
-		remove := spread.Add(key, flag)
-		stop = func() {
-			remove()
-			unfollow()
-		}
+	flag.AtStop(e.converger.Follow(parent, d.Top().ID, flag.Set))
+	spread := e.spreads[d]
+	if spread != nil {
+		flag.AtStop(spread.Add(key, flag))
 	}
-	return following{flag, stop}
+	return flag
 }
 
 // watchIndices calls the handlers of children for the changes of the indices that they watch, until

@@ -7,12 +7,11 @@ import (
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // eventHandlers calls the event handlers of an object.
@@ -28,12 +27,12 @@ func (t *target) areEventsPending() bool {
 
 // takeSlot takes the slot for the handlers of all pending events, which run one after
 // another. It returns nil if they must wait.
-func (e eventHandlers) takeSlot() *capacity.Running {
-	return e.engine.slots.Take(capacity.Call{Key: e.key})
+func (e eventHandlers) takeSlot() *call.Running {
+	return e.engine.slots.Take(call.Claim{Key: e.key})
 }
 
 // handleWith is handle with a slot, without a permit.
-func (e eventHandlers) handleWith(ctx context.Context, slot *capacity.Running) (err error) {
+func (e eventHandlers) handleWith(ctx context.Context, slot *call.Running) (err error) {
 	defer recovered(&err)
 	defer e.engine.slots.Return(slot)
 	e.handle(ctx)
@@ -77,14 +76,14 @@ func (e eventHandlers) isDeletePending() bool {
 }
 
 // call calls the handlers of one event.
-func (e eventHandlers) call(ctx context.Context, event object.WatchEvent) []execution.Edit {
+func (e eventHandlers) call(ctx context.Context, event object.WatchEvent) []call.Edit {
 	body := event.Snapshot.Body()
 	e.report.Log = e.engine.loggerOf(e.key, func() *object.Body { return body }) // the object may be gone
 	if e.suspension(body).Active {
 		return nil
 	}
 	observed := &handler.Cause{CallContext: e.callArguments(body), New: body.Raw(), EventType: event.Type}
-	var edits []execution.Edit
+	var edits []call.Edit
 	var called registry.Handlers
 	for _, d := range e.resource.events {
 		if slices.ContainsFunc(called, d.IsSame) {
@@ -104,26 +103,27 @@ func (e eventHandlers) call(ctx context.Context, event object.WatchEvent) []exec
 }
 
 // callOne calls one handler, unless its filter has failed. It only logs errors.
-func (e eventHandlers) callOne(ctx context.Context, d *handler.Declaration, event object.WatchEvent, body *object.Body, failure error) execution.Edit {
-	ctx, call := e.prepareCall(ctx, d, body)
-	call.Patch = &patch.Patch{}
-	arguments := handler.NewEvent(call, d.Param, event.Type)
+func (e eventHandlers) callOne(ctx context.Context, d *handler.Declaration, event object.WatchEvent, body *object.Body, failure error) call.Edit {
+	ctx, common := e.prepareCall(ctx, d, body)
+	common.Patch = &patch.Patch{}
+	arguments := handler.NewCall(d, common, handler.Attempt{})
+	arguments.Event = event.Type
 	var result any
 	began := time.Now()
 	if failure == nil {
-		failure = d.CallEvent(ctx, arguments)
+		_, failure = d.CallIsolated(ctx, arguments)
 	}
 	if failure == nil {
-		result, failure = execution.NormalizeResult(arguments.Result())
+		result, failure = call.NormalizeResult(arguments.Result())
 	}
 	misfit := handler.AsMisfit(failure)
 	e.engine.objects.noteMisfit(e.key, d, misfit)
 	if misfit != nil {
-		return execution.Edit{ID: d.ID, Patch: &patch.Patch{}}
+		return call.Edit{ID: d.ID, Patch: &patch.Patch{}}
 	}
-	e.engine.measure(e.resource, d, execution.Outcome{Called: true, Final: true, Ignored: failure, Took: time.Since(began)})
+	e.engine.measure(e.resource, d, call.Outcome{Called: true, Final: true, Ignored: failure, Took: time.Since(began)})
 	if failure != nil {
 		e.report.Log.Error(failure, "The event handler failed; this is ignored.", append(handler.StackValues(failure), "handler", d.ID)...)
 	}
-	return execution.Edit{ID: d.ID, Result: result, Patch: call.Patch}
+	return call.Edit{ID: d.ID, Result: result, Patch: common.Patch}
 }

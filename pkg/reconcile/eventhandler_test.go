@@ -9,10 +9,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -32,7 +33,7 @@ type hearer struct {
 func hear(t *testing.T) *hearer {
 	w := &hearer{t: t, memos: memo.New(nil, func(*int) *int { return new(int) })}
 	w.restingEngine = atRest(t, 1, func(r *registry.Registry) {
-		r.Add(handler.Watch(selector.New("kopfexamples"), handler.Function{Event: w.note}, handler.ID("event")))
+		r.Add(handler.Watch(selector.New("kopfexamples"), handlertest.Function(w.note), handler.ID("event")))
 	})
 	w.key = w.keys[0]
 	w.first = w.engine.resources.get(kex.String()).Cached(w.key.NamespacedName)
@@ -40,10 +41,10 @@ func hear(t *testing.T) *hearer {
 	return w
 }
 
-func (w *hearer) note(_ context.Context, e *handler.Event) error {
-	w.events, w.given = append(w.events, e.Type()), append(w.given, w.memos.Of(e))
+func (w *hearer) note(_ context.Context, e *handler.Call) error {
+	w.events, w.given = append(w.events, e.Event), append(w.given, w.memos.Of(e))
 	if w.edits {
-		e.Patch().Set("seen", "status", "phase")
+		e.Context.Patch.Set("seen", "status", "phase")
 	}
 	return nil
 }
@@ -51,19 +52,19 @@ func (w *hearer) note(_ context.Context, e *handler.Event) error {
 // Several declarations of one function count as one handler, as in Kopf.
 func TestEventHandlersAreCalledOncePerEvent(t *testing.T) {
 	var called []string
-	one := handler.EventFunc(func(_ context.Context, e *handler.Event) error {
+	one := handlertest.Function(func(_ context.Context, e *handler.Call) error {
 		called = append(called, fmt.Sprint("one", e.Param()))
 		return nil
 	})
-	two := handler.EventFunc(func(context.Context, *handler.Event) error { called = append(called, "two"); return nil })
-	refuse := handler.When(func(handler.Arguments) bool { return false })
+	two := handlertest.Function(func(context.Context, *handler.Call) error { called = append(called, "two"); return nil })
+	refuse := handlertest.When(func(*handler.Call) bool { return false })
 	kopfexamples := selector.New("kopfexamples")
 	e := atRest(t, 1, func(r *registry.Registry) {
-		r.Add(handler.Watch(kopfexamples, handler.Function{Event: one}, handler.ID("one"), handler.Param(1), refuse))
-		r.Add(handler.Watch(kopfexamples, handler.Function{Event: one}, handler.ID("one"), handler.Param(2)))
-		r.Add(handler.Watch(kopfexamples, handler.Function{Event: two}, handler.ID("two")))
-		r.Add(handler.Watch(kopfexamples, handler.Function{Event: one}, handler.ID("one"), handler.Param(3)))
-		r.Add(handler.Watch(kopfexamples, handler.Function{Event: one}, handler.ID("three"), handler.Param(4)))
+		r.Add(handler.Watch(kopfexamples, one, handler.ID("one"), handler.Param(1), refuse))
+		r.Add(handler.Watch(kopfexamples, one, handler.ID("one"), handler.Param(2)))
+		r.Add(handler.Watch(kopfexamples, two, handler.ID("two")))
+		r.Add(handler.Watch(kopfexamples, one, handler.ID("one"), handler.Param(3)))
+		r.Add(handler.Watch(kopfexamples, one, handler.ID("three"), handler.Param(4)))
 	})
 	e.engine.backlog.Open()
 	first := e.engine.resources.get(kex.String()).Cached(e.keys[0].NamespacedName)
@@ -76,10 +77,10 @@ func TestEventHandlersAreCalledOncePerEvent(t *testing.T) {
 
 func TestFiltersOfEventHandlersSeeTheEvent(t *testing.T) {
 	var called []watch.EventType
-	note := handler.EventFunc(func(_ context.Context, e *handler.Event) error { called = append(called, e.Type()); return nil })
-	deleted := handler.When(func(args handler.Arguments) bool { return args.(*handler.Event).Type() == watch.Deleted })
+	note := handlertest.Function(func(_ context.Context, e *handler.Call) error { called = append(called, e.Event); return nil })
+	deleted := handlertest.When(func(args *handler.Call) bool { return args.Event == watch.Deleted })
 	e := atRest(t, 1, func(r *registry.Registry) {
-		r.Add(handler.Watch(selector.New("kopfexamples"), handler.Function{Event: note}, handler.ID("a"), deleted))
+		r.Add(handler.Watch(selector.New("kopfexamples"), note, handler.ID("a"), deleted))
 	})
 	e.engine.backlog.Open()
 	first := e.engine.resources.get(kex.String()).Cached(e.keys[0].NamespacedName)

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/recording"
 )
@@ -26,20 +25,42 @@ func (p *pass) prepare(c *cycle) {
 		c.include()
 		p.leaveOutMisfits(c)
 		c.runner = p.newRunner(c, c.Cycle.Progress)
-		c.runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o execution.Outcome) { p.afterAttempt(c, d, o) }
+		c.runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o call.Outcome) { p.afterAttempt(c, d, o) }
 	}
 	p.prepareTriggered(c)
 }
 
-func (p *pass) newRunner(c *cycle, progress *execution.Progress) *execution.Runner {
+func (p *pass) newRunner(c *cycle, progress *call.Progress) *call.Runner {
 	s := p.engine.Settings.Execution
-	return &execution.Runner{
-		Cause: &c.Cause, Progress: progress, Lifecycle: s.Lifecycle, Backoff: s.Backoff, Gate: gate{p, c},
+	return &call.Runner{
+		Key: p.key, Cause: &c.Cause, Progress: progress, Lifecycle: s.Lifecycle, Backoff: s.Backoff, Slots: p.engine.slots,
 		Prepare: func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
-			callCtx, call := p.prepareCall(ctx, d, p.session.Body())
-			call.Converger = p.convergerOf(c, d)
-			return callCtx, call
+			ctx, arguments := p.prepareCall(ctx, d, p.session.Body())
+			arguments.Converger = p.convergerOf(c, d)
+			return ctx, arguments
 		},
+		Leave: func() { p.leave(c) }, Enter: func() { p.enter(c) },
+	}
+}
+
+// leave gives back the permit of the pass, and the memory of the essences if they are packed, while the
+// code of a handler runs.
+func (p *pass) leave(c *cycle) {
+	if c.packed != nil {
+		c.Old = nil
+		c.New = nil
+		c.Diff = nil
+		c.Cycle.Release()
+	}
+	p.engine.permits.Release()
+}
+
+// enter is the opposite of leave.
+func (p *pass) enter(c *cycle) {
+	p.engine.permits.Continue(p.key.Resource)
+	if c.packed != nil {
+		c.packed.Restore(c.Cycle)
+		c.Old, c.New, c.Diff = c.Cycle.Difference()
 	}
 }
 
@@ -52,7 +73,7 @@ func (c *cycle) hasDue() bool {
 // startCalls starts the calls of the handlers that are due; see nextCall.
 func (p *pass) startCalls(c *cycle) {
 	p.began = time.Now()
-	if c.Cycle != nil && p.engine.slots.State().Running >= p.engine.fewCalls {
+	if c.Cycle != nil && p.engine.slots.Usage().Running >= p.engine.fewCalls {
 		c.packed = p.engine.records.Pack(c.Cycle, c.CallContext.Body, p.resource.Fields)
 	}
 	if runner := c.runner; runner != nil {
@@ -70,35 +91,44 @@ func (p *pass) startCalls(c *cycle) {
 	p.startTriggered(c)
 }
 
+// runners returns what calls the handlers of the plan.
+func (c *cycle) runners() []*call.Runner {
+	return slices.DeleteFunc([]*call.Runner{c.runner, c.calls.runner}, func(r *call.Runner) bool { return r == nil })
+}
+
 // nextCall ends a call, unless it is nil, and returns the next one, or nil at the end.
-func (c *cycle) nextCall(last *execution.Call) (*execution.Call, error) {
+func (c *cycle) nextCall(last *call.Call) (*call.Call, error) {
 	if last != nil {
 		if err := last.End(); err != nil {
 			return nil, err
 		}
 	}
-	for _, r := range []*execution.Runner{c.runner, c.calls.runner} {
-		if r == nil {
-			continue
-		}
-		if call, err := r.Next(); call != nil || err != nil {
-			return call, err
+	for _, r := range c.runners() {
+		if next, err := r.Next(); next != nil || err != nil {
+			return next, err
 		}
 	}
 	return nil, nil
 }
 
+// returnSlots returns the slots of calls that have not ended.
+func (c *cycle) returnSlots() {
+	for _, r := range c.runners() {
+		r.ReturnSlots()
+	}
+}
+
 // endCalls leaves the outcomes of the calls in the progress of the cycle, and their edits with
 // the writer. The error is that of nextCall.
 func (p *pass) endCalls(c *cycle, err error) error {
+	c.returnSlots()
 	if c.runner != nil {
 		c.Cycle.Called = c.Cycle.Called || c.runner.Attempts > 0
-		p.object.writes.Add(c.runner.Edits...)
 	}
-	if c.calls.runner != nil {
-		p.object.writes.Add(c.calls.runner.Edits...)
+	for _, r := range c.runners() {
+		p.object.writes.Add(r.Edits...)
 	}
-	if errors.Is(err, errInterrupted) || errors.Is(err, execution.ErrCanceled) {
+	if errors.Is(err, errInterrupted) || errors.Is(err, call.ErrCanceled) {
 		if c.runner != nil {
 			c.Cycle.Progress.WithdrawUnstarted()
 		}
@@ -115,10 +145,8 @@ func (p *pass) endCalls(c *cycle, err error) error {
 // edits. A handler can have written to the object in the middle of its call, after others have ended.
 func (p *pass) keepOutcomes(c *cycle) {
 	attempts := 0
-	for _, r := range []*execution.Runner{c.runner, c.calls.runner} {
-		if r != nil {
-			attempts += r.Attempts
-		}
+	for _, r := range c.runners() {
+		attempts += r.Attempts
 	}
 	switch {
 	case attempts == 0: // nothing has ended
@@ -131,7 +159,7 @@ func (p *pass) keepOutcomes(c *cycle) {
 }
 
 // checkpoint persists the outcomes so far if the pass takes long.
-func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runner) error {
+func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *call.Runner) error {
 	if runner.Attempts == 0 || time.Since(p.began) < p.engine.Settings.Execution.CheckpointInterval || len(c.Cycle.Progress.Dirty()) == 0 {
 		return nil
 	}
@@ -150,7 +178,7 @@ func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runne
 }
 
 // afterAttempt reports and counts the outcome of an attempt.
-func (p *pass) afterAttempt(c *cycle, d *handler.Declaration, o execution.Outcome) {
+func (p *pass) afterAttempt(c *cycle, d *handler.Declaration, o call.Outcome) {
 	p.engine.measure(p.resource, d, o)
 	if recorder := p.engine.Recorder; recorder != nil {
 		recorder.Outcome(p.resource.Resource.Resource, p.session.Body(), d.ID, recording.Result{Final: o.Final, Err: o.Err})
@@ -175,26 +203,6 @@ func (w *workers) isStopping() bool {
 	}
 }
 
-// releaseEssences frees the memory of the essences while the code of a handler runs, if they are
-// packed.
-func (c *cycle) releaseEssences() {
-	if c.packed == nil {
-		return
-	}
-	c.Old = nil
-	c.New = nil
-	c.Diff = nil
-	c.Cycle.Release()
-}
-
-func (c *cycle) restoreEssences() {
-	if c.packed == nil {
-		return
-	}
-	c.packed.Restore(c.Cycle)
-	c.Old, c.New, c.Diff = c.Cycle.Difference()
-}
-
 // essencesOf returns a function that returns the essences of a cycle at any time, so that
 // handlers may keep their arguments.
 func essencesOf(packed *record.Packed) func() *handler.Cause {
@@ -205,62 +213,4 @@ func essencesOf(packed *record.Packed) func() *handler.Cause {
 		c.Old, c.New, c.Diff = r.Difference()
 		return &c
 	}
-}
-
-// gate limits the calls of a pass. While the code of a handler runs, it gives back the permit
-// of the pass, and the memory of the essences.
-type gate struct {
-	pass  *pass
-	cycle *cycle
-}
-
-var _ execution.Gate = gate{}
-
-func (g gate) call(d *handler.Declaration) capacity.Call {
-	c := capacity.Call{Key: g.pass.key, ID: d.ID, Limit: d.Limit, Nested: d.Kind == handler.Subhandler}
-	if d.Limit > 0 {
-		c.Pool = handler.LimitGroup(d)
-	}
-	return c
-}
-
-// isWithin reports whether the call is a part of another one: it has the slot of its parent.
-func isWithin(c capacity.Call) bool { return c.Nested && c.Limit == 0 }
-
-func (g gate) CanCall(d *handler.Declaration) bool {
-	c := g.call(d)
-	return isWithin(c) || g.pass.engine.slots.CanTake(c)
-}
-
-func (g gate) Begin(d *handler.Declaration) (end func(), ok bool) {
-	c := g.call(d)
-	if isWithin(c) {
-		return func() {}, true
-	}
-	slot := g.pass.engine.slots.Take(c)
-	if slot == nil {
-		return nil, false
-	}
-	g.pass.slots = append(g.pass.slots, slot)
-	return func() { g.end(slot) }, true
-}
-
-// end returns a slot.
-func (g gate) end(slot *capacity.Running) {
-	g.pass.slots = slices.DeleteFunc(g.pass.slots, func(other *capacity.Running) bool { return other == slot })
-	g.pass.engine.slots.Return(slot)
-}
-
-func (g gate) Waits(id string) bool { return g.pass.engine.slots.Waits(g.pass.key, id) }
-
-func (g gate) CanGo(id string) bool { return g.pass.engine.slots.HasReserved(g.pass.key, id) }
-
-func (g gate) Leave() {
-	g.cycle.releaseEssences()
-	g.pass.engine.permits.Release()
-}
-
-func (g gate) Enter() {
-	g.pass.engine.permits.Continue(g.pass.key.Resource)
-	g.cycle.restoreEssences()
 }

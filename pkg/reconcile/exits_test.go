@@ -10,10 +10,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/lifecycles"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -31,65 +32,65 @@ func TestCodeThatEndsItsGoroutineHasFailed(t *testing.T) {
 	}
 	tests := map[string]func(r *registry.Registry, c *Config){
 		"a handler": func(r *registry.Registry, _ *Config) {
-			r.Add(handler.Create(as, handler.Function{Change: func(_ context.Context, c *handler.Change) error {
+			r.Add(handler.Create(as, handlertest.Function(func(_ context.Context, c *handler.Call) error {
 				exit(c.Name())
 				return nil
-			}}, handler.ID("other"), handler.Limit(1)))
+			}), handler.ID("other"), handler.Limit(1)))
 		},
 		"a sub-handler": func(r *registry.Registry, _ *Config) {
-			r.Add(handler.Create(as, handler.Function{Change: func(_ context.Context, c *handler.Change) error {
-				c.Subhandler("sub", func(_ context.Context, c *handler.Change) error {
+			r.Add(handler.Create(as, handlertest.Function(func(_ context.Context, c *handler.Call) error {
+				handlertest.Subhandler(c, "sub", func(_ context.Context, c *handler.Call) error {
 					exit(c.Name())
 					return nil
 				}, handler.Limit(1))
 				return nil
-			}}, handler.ID("other"), handler.Limit(1)))
+			}), handler.ID("other"), handler.Limit(1)))
 		},
 		"a sub-handler that is executed": func(r *registry.Registry, _ *Config) {
-			r.Add(handler.Create(as, handler.Function{Change: func(ctx context.Context, c *handler.Change) error {
-				c.Subhandler("sub", func(_ context.Context, c *handler.Change) error {
+			r.Add(handler.Create(as, handlertest.Function(func(ctx context.Context, c *handler.Call) error {
+				handlertest.Subhandler(c, "sub", func(_ context.Context, c *handler.Call) error {
 					exit(c.Name())
 					return nil
 				}, handler.Limit(1))
 				return c.Execute(ctx)
-			}}, handler.ID("other"), handler.Limit(1)))
+			}), handler.ID("other"), handler.Limit(1)))
 		},
 		"a filter": func(r *registry.Registry, _ *Config) {
-			r.Add(handler.Create(as, handler.Function{Change: ignoreChange}, handler.ID("other"), handler.When(func(a handler.Arguments) bool {
+			r.Add(handler.Create(as, handlertest.Function(ignoreChange), handler.ID("other"), handlertest.When(func(a *handler.Call) bool {
 				exit(a.Name())
 				return true
 			})))
 		},
 		"an event handler": func(r *registry.Registry, _ *Config) {
-			r.Add(handler.Watch(as, handler.Function{Event: func(_ context.Context, e *handler.Event) error {
+			r.Add(handler.Watch(as, handlertest.Function(func(_ context.Context, e *handler.Call) error {
 				exit(e.Name())
 				return nil
-			}}, handler.ID("other")))
+			}), handler.ID("other")))
 		},
 		"a transformation": func(r *registry.Registry, _ *Config) {
-			r.Add(handler.Create(as, handler.Function{Change: func(_ context.Context, c *handler.Change) error {
-				c.Patch().Apply(func(obj *unstructured.Unstructured) error {
+			r.Add(handler.Create(as, handlertest.Function(func(_ context.Context, c *handler.Call) error {
+				c.Context.Patch.Apply(func(obj *unstructured.Unstructured) error {
 					exit(obj.GetName())
 					return nil
 				})
 				return nil
-			}}, handler.ID("other")))
+			}), handler.ID("other")))
 		},
 		"a timer": func(r *registry.Registry, _ *Config) {
-			r.Add(handler.Timer(as, handler.Function{Timer: func(_ context.Context, c *handler.Tick) error {
+			r.Add(handler.Timer(as, handlertest.Function(func(_ context.Context, c *handler.Call) error {
 				exit(c.Name())
 				return nil
-			}}, handler.ID("other"), handler.Interval(time.Minute)))
+			}), handler.ID("other"), handler.Interval(time.Minute)))
 		},
 		"a daemon": func(r *registry.Registry, _ *Config) {
-			r.Add(handler.Daemon(as, handler.Function{Daemon: func(_ context.Context, c *handler.Task) error {
+			r.Add(handler.Daemon(as, handlertest.Function(func(_ context.Context, c *handler.Call) error {
 				exit(c.Name())
 				return nil
-			}}, handler.ID("other")))
+			}), handler.ID("other")))
 		},
 		"a lifecycle": func(_ *registry.Registry, c *Config) {
 			c.Settings.Execution.Lifecycle = func(due []lifecycles.Due) []lifecycles.Due {
-				exit(due[0].Cause.CallContext.Body.Name())
+				exit(due[0].Object.Name())
 				return due
 			}
 		},
@@ -140,16 +141,16 @@ func (s exitingStorage) Fetch(ctx context.Context, body *object.Body, id string)
 // changes the branch while it waits.
 func TestHandlerThatChangesItsLimitLeavesNoSlotBehind(t *testing.T) {
 	var j journal
-	sub := j.waiting(10 * time.Second).Change
+	sub := j.waits(10 * time.Second)
 	inCluster(t, func(r *registry.Registry) {
-		parent := handler.Function{Change: func(_ context.Context, c *handler.Change) error {
-			if other, _ := c.Spec().Bool("other"); other {
-				c.Subhandler("sub", sub, handler.Limit(1), handler.Timeout(time.Hour))
+		parent := handlertest.Function(func(_ context.Context, c *handler.Call) error {
+			if other, _ := c.Body().Spec().Bool("other"); other {
+				handlertest.Subhandler(c, "sub", sub, handler.Limit(1), handler.Timeout(time.Hour))
 			} else {
-				c.Subhandler("sub", sub, handler.Limit(1))
+				handlertest.Subhandler(c, "sub", sub, handler.Limit(1))
 			}
 			return nil
-		}}
+		})
 		r.Add(handler.Create(selector.New("as"), parent, handler.ID("fn")))
 	}, func(t *testing.T, c *cluster) {
 		c.createAll("as", []string{"one", "two"})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 )
@@ -15,9 +15,9 @@ import (
 type cycle struct {
 	*plan.Plan
 
-	runner *execution.Runner // calls the handlers; nil if there is nothing to do
-	calls  triggeredCalls    // that do not belong to this change
-	packed *record.Packed    // the essences, while the code of many handlers runs
+	runner *call.Runner   // calls the handlers; nil if there is nothing to do
+	calls  triggeredCalls // that do not belong to this change
+	packed *record.Packed // the essences, while the code of many handlers runs
 }
 
 // isOpen reports whether a handler will be called, now or later.
@@ -26,7 +26,7 @@ func (c *cycle) isOpen(id string) bool { return c.IsOpen(id) || c.calls.isOpen(i
 // include adds the selected handlers to the cycle, except those that cannot be called.
 func (c *cycle) include() {
 	for _, d := range c.Handlers {
-		if c.Cycle.Progress.WhyAside(d.ID) == nil {
+		if c.Cycle.Progress.Misfit(d.ID) == nil {
 			c.Cycle.Progress.Include(d.ID, c.Reason, c.KeepsRecord(d))
 		}
 	}

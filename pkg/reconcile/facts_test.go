@@ -8,15 +8,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -56,7 +57,7 @@ func TestHandlersHaveWorkOnlyInAnOpenCycle(t *testing.T) {
 		"nothing has happened":           {cause.NoOp, true, true, false},
 	}
 	for name, test := range tests {
-		progress := execution.NewProgress(func(string) *storage.Record { return nil })
+		progress := call.NewProgress(func(string) *storage.Record { return nil })
 		c := cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: test.reason}, InScope: test.inScope, Cycle: &record.Cycle{Progress: progress}}}
 		progress.Include("a", cause.Update, false)
 		if c.NothingToDo() != test.nothing || c.isOpen("a") != test.isOpen || c.isOpen("b") {
@@ -159,7 +160,7 @@ func TestFirstDetectionKnowsWhoBeganTheCycle(t *testing.T) {
 func TestObjectIsInitialUntilItIsHandled(t *testing.T) {
 	l := newLone(t, m{}, func(r *registry.Registry) {
 		creating(r)
-		r.Add(handler.Resume(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("resume")))
+		r.Add(handler.Resume(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("resume")))
 	})
 	l.rest()
 	for _, test := range []struct {
@@ -191,7 +192,7 @@ func TestOnlyRecordsOfResumeHandlersCountForOtherChanges(t *testing.T) {
 		"the resume handler has not finished":          {cause.Update, cause.Resume, resume, false, true},
 	}
 	for name, test := range tests {
-		progress := execution.NewProgress(func(string) *storage.Record {
+		progress := call.NewProgress(func(string) *storage.Record {
 			return &storage.Record{Purpose: test.purpose, Success: !test.open, Started: time.Now(), Stopped: time.Now()}
 		})
 		c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: test.reason}, Cycle: &record.Cycle{Progress: progress}, Handlers: registry.Handlers{test.handler}}}
@@ -209,11 +210,11 @@ func TestDaemonsNeedTheFinalizerWhileTheyRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		running := make(chan struct{})
 		l := newLone(t, m{"metadata": m{"labels": m{"daemon": "yes"}}}, func(r *registry.Registry) {
-			daemon := func(context.Context, *handler.Task) error { <-running; return nil }
-			tick := func(context.Context, *handler.Tick) error { return nil }
+			daemon := func(context.Context, *handler.Call) error { <-running; return nil }
+			tick := func(context.Context, *handler.Call) error { return nil }
 			on := handler.Labels(map[string]handler.Matcher{"daemon": handler.Equal("yes")})
-			r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: daemon}, handler.ID("daemon"), on))
-			r.Add(handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: tick}, handler.ID("timer"), handler.Interval(time.Hour),
+			r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(daemon), handler.ID("daemon"), on))
+			r.Add(handler.Timer(selector.New("kopfexamples"), handlertest.Function(tick), handler.ID("timer"), handler.Interval(time.Hour),
 				handler.Labels(map[string]handler.Matcher{"timer": handler.Equal("yes")})))
 		})
 		defer l.engine.supervisor.Stop(context.Background())
@@ -260,7 +261,7 @@ func TestRequestWithoutWorkIsAnswered(t *testing.T) {
 
 func TestOnlyFailuresOfSomeHandlersHoldADeletion(t *testing.T) {
 	l := newLone(t, marked, func(r *registry.Registry) {
-		fn := handler.Function{Change: ignoreChange}
+		fn := handlertest.Function(ignoreChange)
 		r.Add(handler.Delete(selector.New("kopfexamples"), fn, handler.ID("holds"), handler.HoldOnFailure()))
 		r.Add(handler.Delete(selector.New("kopfexamples"), fn, handler.ID("other")))
 	})
@@ -297,7 +298,7 @@ func TestObjectWithoutMatchingHandlersIsNotTouched(t *testing.T) {
 // Without handlers of changes, nothing is stored.
 func TestTimersNeedNoStorage(t *testing.T) {
 	l, base := newLoneWithBase(t, m{}, func(r *registry.Registry) {
-		r.Add(handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: func(context.Context, *handler.Tick) error { return nil }},
+		r.Add(handler.Timer(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error { return nil }),
 			handler.ID("timer"), handler.Interval(time.Hour)))
 	})
 	base.err = errBroken
@@ -310,7 +311,7 @@ func TestTimersNeedNoStorage(t *testing.T) {
 func TestObjectThatFitsNoHandlerNeedsNoFinalizer(t *testing.T) {
 	for size, want := range map[any]bool{1: true, "many": false} {
 		l := newLone(t, m{"spec": m{"size": size}}, func(r *registry.Registry) {
-			fn := handler.Function{Change: ignoreChange}
+			fn := handlertest.Function(ignoreChange)
 			r.Add(handler.Create(selector.New("kopfexamples"), fn, handler.ID("create"), fits()))
 			r.Add(handler.Delete(selector.New("kopfexamples"), fn, handler.ID("delete"), fits()))
 		})
@@ -331,9 +332,9 @@ func TestCreationIsAnAddition(t *testing.T) {
 // The failed attempt may have had effects, although the handler is not for the object anymore.
 func TestHandlerOfAFieldThatIsTakenBackIsCalledAgain(t *testing.T) {
 	l := newLone(t, m{}, func(r *registry.Registry) {
-		r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: func(context.Context, *handler.Change) error {
+		r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
 			return handler.Temporary(errBroken, time.Minute)
-		}}, handler.ID("update"), handler.Field("spec", "size"), handler.Value(handler.Present())))
+		}), handler.ID("update"), handler.Field("spec", "size"), handler.Value(handler.Present())))
 	})
 	l.server.change(m{"spec": m{"size": 1}})
 	l.rest()
@@ -355,10 +356,10 @@ func TestHandlerOfAFieldThatIsTakenBackIsCalledAgain(t *testing.T) {
 // object now.
 func TestHandlerOfAValueThatIsTakenBackIsCalledAgain(t *testing.T) {
 	l := newLone(t, m{"metadata": m{"labels": m{"new": "yes"}}, "spec": m{"size": 1}}, func(r *registry.Registry) {
-		r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: func(context.Context, *handler.Change) error {
+		r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
 			return handler.Temporary(errBroken, time.Minute)
-		}}, handler.ID("update"), handler.Field("spec", "size"), handler.Value(handler.Equal(int64(2)))))
-		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("create"), handler.Labels(map[string]handler.Matcher{"new": handler.Equal("yes")})))
+		}), handler.ID("update"), handler.Field("spec", "size"), handler.Value(handler.Equal(int64(2)))))
+		r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("create"), handler.Labels(map[string]handler.Matcher{"new": handler.Equal("yes")})))
 	})
 	l.rest()
 	for _, size := range []int{2, 1} {
@@ -375,7 +376,7 @@ func TestHandlerOfAValueThatIsTakenBackIsCalledAgain(t *testing.T) {
 // If an earlier process began the cycle, its resume handlers are called once more afterwards,
 // except for those that this process has called in it.
 func TestResumeHandlersAreNotCalledAgainAfterThePredecessorsCycle(t *testing.T) {
-	fn := handler.Function{Change: ignoreChange}
+	fn := handlertest.Function(ignoreChange)
 	l := newLone(t, m{}, func(r *registry.Registry) {
 		creating(r)
 		r.Add(handler.Resume(selector.New("kopfexamples"), fn, handler.ID("resume")))

@@ -7,14 +7,15 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
-	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -29,7 +30,7 @@ func (e *ending) Stop() { e.stopped = true }
 // withTrigger gives the object a trigger.
 func withTrigger(t *testing.T, e restingEngine, key object.Key) *ending {
 	t.Helper()
-	d, err := handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("triggered"))
+	d, err := handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("triggered"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,9 @@ func withChildren(t *testing.T, e restingEngine, key object.Key) (owners func() 
 	parent := converge.Parent{Key: key, UID: e.engine.objects.of(key).writes.UID()}
 	call := converge.Call{Owner: converge.Owner{Operator: "test", Parent: parent, Handler: "apply"}, Options: &convergence.Options{}, Log: logr.Discard()}
 	_ = e.engine.converger.Converge(t.Context(), call, nil) // it has no children
-	return func() int { return reflect.ValueOf(e.engine.converger).Elem().FieldByName("states").Len() }
+	return func() int {
+		return reflect.ValueOf(e.engine.converger).Elem().FieldByName("store").Elem().FieldByName("states").Len()
+	}
 }
 
 // The watch shows the release of an object later, or never if it is stuck.

@@ -7,17 +7,19 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/model/stop"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -44,7 +46,7 @@ func (e restingEngine) detect(t *testing.T, body *object.Body) *cycle {
 func TestHandlersOfALaterChangeJoinAnOpenCycle(t *testing.T) {
 	e := atRest(t, 1, func(r *registry.Registry) {
 		for _, field := range []string{"replicas", "image"} {
-			r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID(field), handler.Field("spec", field)))
+			r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID(field), handler.Field("spec", field)))
 		}
 	})
 	body := e.bodyWith(t, m{"spec": m{"replicas": int64(7)}})
@@ -72,13 +74,13 @@ func TestHandlersOfALaterChangeJoinAnOpenCycle(t *testing.T) {
 // The watch shows the release of an object later, or never if it is stuck.
 func TestBackgroundOfAReleasedObjectIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var reason handler.StopReason
+		var reason stop.Reason
 		e := atRest(t, 1, func(r *registry.Registry) {
-			r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(_ context.Context, task *handler.Task) error {
+			r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, task *handler.Call) error {
 				<-task.Stopped()
 				reason = task.StopReason()
 				return nil
-			}}, handler.ID("daemon")))
+			}), handler.ID("daemon")))
 		})
 		defer e.engine.supervisor.Stop(t.Context())
 		makePass(t, e, e.keys[0])
@@ -94,10 +96,10 @@ func TestBackgroundOfAReleasedObjectIsStopped(t *testing.T) {
 			t.Fatal(result, err)
 		}
 		synctest.Wait()
-		if !reason.Has(handler.StopDeleted) || b.areDaemonsRunning() {
+		if !reason.Has(stop.Deleted) || b.areDaemonsRunning() {
 			t.Errorf("got %v, %v", reason, b.areDaemonsRunning())
 		}
-		if b.addEdit(execution.Edit{}) {
+		if b.addEdit(call.Edit{}) {
 			t.Error("edits are still accepted, and their authors would wait forever")
 		}
 	})
@@ -143,7 +145,7 @@ func TestLeftoverRecordsAreRemoved(t *testing.T) {
 		if !c.NothingToDo() {
 			t.Fatalf("%s: there is something to do", purpose)
 		}
-		if got := c.decideNothingToDo().Leftovers != nil; got != want {
+		if got := c.DecideAtRest(plan.Circumstances{Handlers: &plan.Handlers{}}).Leftovers != nil; got != want {
 			t.Errorf("%s: got %v", purpose, got)
 		}
 	}

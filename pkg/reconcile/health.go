@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
@@ -24,10 +24,7 @@ type WatchStatus = watch.Status
 // WatchStatuses returns the current states of the watches in order. It can be called at
 // any time.
 func (e *Engine) WatchStatuses() []WatchStatus {
-	all := e.converger.WatchStatuses()
-	for _, r := range e.resources.all() {
-		all = append(all, r.Statuses()...)
-	}
+	all := e.watcher.Statuses()
 	slices.SortFunc(all, func(a, b WatchStatus) int {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(rank(a), rank(b)))
 	})
@@ -125,7 +122,7 @@ func (e *Engine) beginSeries(r *resource) {
 
 // callsOf counts the calls of handlers.
 func (e *Engine) callsOf() metrics.Calls {
-	s := e.slots.State()
+	s := e.slots.Usage()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return metrics.Calls{Running: s.Running, Waiting: s.Waiting, Longest: s.Longest, Abandoned: len(e.abandoned)}

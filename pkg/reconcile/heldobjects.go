@@ -11,14 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-go/kopf/internal/condition"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/request"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/condition"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/model/request"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
@@ -41,7 +40,7 @@ var byPasses = heldobjects.Finding{Reason: metrics.Misfit}
 // and as an event. The first passes after a start share a summary, because there can be as
 // many as objects; only held deletions have their events then.
 func (p *pass) reportMisfits(c *cycle) {
-	misfits := c.allMisfits()
+	misfits := c.AllMisfits(c.calls.update())
 	var problems map[string]string
 	for _, m := range misfits {
 		if problems == nil {
@@ -71,34 +70,13 @@ func (p *pass) reportMisfits(c *cycle) {
 	}
 }
 
-// allMisfits returns the handlers that could not be called, including those that have found
-// out when they were called: their former state does not fit, or a handler of drift.
-func (c *cycle) allMisfits() []plan.Misfit {
-	all := c.Misfits
-	add := func(handlers registry.Handlers, progress *execution.Progress) {
-		for _, d := range handlers {
-			err := handler.AsMisfit(progress.WhyAside(d.ID))
-			if err != nil && !slices.ContainsFunc(all, func(m plan.Misfit) bool { return m.Handler.ID == d.ID }) {
-				all = append(slices.Clip(all), plan.Misfit{Handler: d, Err: err, Waits: true})
-			}
-		}
-	}
-	if len(c.Handlers) > 0 {
-		add(c.Handlers, c.Cycle.Progress)
-	}
-	if c.calls.Calls != nil {
-		add(c.calls.Handlers, c.calls.Progress)
-	}
-	return all
-}
-
 // leaveOutMisfits leaves the time in which handlers could not be called out of their timeouts.
 // It is known since the attempt that was due then. The correction itself may have happened
 // while no operator was running.
 func (t *target) leaveOutMisfits(c *cycle) {
 	for _, d := range c.Handlers {
 		since, wasHeld := t.engine.objects.held.Since(t.key, byPasses, d.ID)
-		if wasHeld && c.Cycle.Progress.WhyAside(d.ID) == nil {
+		if wasHeld && c.Cycle.Progress.Misfit(d.ID) == nil {
 			c.Cycle.Progress.Load(d.ID).LeaveOut(since)
 		}
 	}
@@ -178,7 +156,7 @@ func (p *pass) reportHeldDeletion(c *cycle) {
 	}
 	p.report.Log.Info(message)
 	p.report.Event(p.session.Body(), report.Warning, deletionHeld, message)
-	edit := execution.Edit{ID: id, Patch: &patch.Patch{}, BestEffort: true}
+	edit := call.Edit{ID: id, Patch: &patch.Patch{}, BestEffort: true}
 	now := time.Now()
 	edit.Patch.Apply(func(obj *unstructured.Unstructured) error {
 		return condition.Set(obj.Object, metav1.Condition{Type: deletionHeld, Status: metav1.ConditionTrue, Reason: "HandlerFailed", Message: message}, now)

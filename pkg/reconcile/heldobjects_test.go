@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/metrics"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
@@ -32,9 +34,7 @@ func (u *unfit) DeepCopyObject() runtime.Object { return u }
 
 func TestHeldObjectsAreCountedByTheLeader(t *testing.T) {
 	e := atRest(t, 2, func(r *registry.Registry) {
-		r.Add(handler.Timer(selector.New("kopfexamples"), handler.Function{
-			Timer: func(context.Context, *handler.Tick) error { return nil },
-		}, handler.ID("timer"), handler.WhenDecoded(&unfit{}, func(handler.Arguments) (bool, error) { return true, nil })))
+		r.Add(handler.Timer(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("timer"), handler.WhenDecoded(&unfit{}, func(*handler.Call) (bool, error) { return true, nil })))
 	})
 	for _, key := range e.keys {
 		makePass(t, e, key)
@@ -47,7 +47,7 @@ func TestHeldObjectsAreCountedByTheLeader(t *testing.T) {
 	if held := e.engine.State().Held; !reflect.DeepEqual(held, want) {
 		t.Errorf("got %v, want %v", held, want)
 	}
-	e.engine.objects.remove(e.keys[0], handler.StopDeleted)
+	e.engine.objects.remove(e.keys[0], stop.Deleted)
 	if held := e.engine.State().Held; len(held) != 1 || held[0].Objects != 1 {
 		t.Errorf("got %v after a deletion", held)
 	}
@@ -75,8 +75,8 @@ type sized struct {
 
 func (s *sized) DeepCopyObject() runtime.Object { return s }
 
-func fits() handler.ObjectOption {
-	return handler.WhenDecoded(&sized{}, func(handler.Arguments) (bool, error) { return true, nil })
+func fits() handler.Option {
+	return handler.WhenDecoded(&sized{}, func(*handler.Call) (bool, error) { return true, nil })
 }
 
 // The time in which a handler cannot be called does not count against its timeout, whether or
@@ -86,17 +86,17 @@ func TestTimeOfMisfitsDoesNotCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var runtimes []time.Duration
 			inCluster(t, func(r *registry.Registry) {
-				r.Add(handler.Create(selector.New("kexes"), handler.Function{Change: func(_ context.Context, c *handler.Change) error {
+				r.Add(handler.Create(selector.New("kexes"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
 					runtimes = append(runtimes, c.Runtime().Round(time.Second))
 					return handler.Temporary(errors.New("not yet"), 10*time.Second)
-				}}, handler.ID("fn"), handler.Timeout(30*time.Second), fits()))
+				}), handler.ID("fn"), handler.Timeout(30*time.Second), fits()))
 			}, func(t *testing.T, c *cluster) {
 				c.create("kexes", "one")
 				settle(5 * time.Second)
 				c.change("kexes", "one", map[string]any{"size": "many"})
 				settle(time.Hour)
 				if restarted {
-					c.engine.objects.remove(c.key("kexes", "one"), handler.StopMismatch)
+					c.engine.objects.remove(c.key("kexes", "one"), stop.Mismatch)
 				}
 				c.engine.enqueue(c.key("kexes", "one"))
 				settle(time.Hour)

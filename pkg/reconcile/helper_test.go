@@ -8,12 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 )
 
 type m = map[string]any
@@ -46,20 +47,20 @@ func handlersOf(t testing.TB, declare func(r *registry.Registry)) registry.Handl
 	return handlers
 }
 
-func ignoreEvent(context.Context, *handler.Event) error { return nil }
+func ignoreEvent(context.Context, *handler.Call) error { return nil }
 
-func ignoreChange(context.Context, *handler.Change) error { return nil }
+func ignoreChange(context.Context, *handler.Call) error { return nil }
 
 func parental(r *registry.Registry, called func()) {
-	r.Add(handler.Child(selector.New("kopfexamples"), ofPods, handler.Function{Child: func(context.Context, *handler.ChildChange) error {
+	r.Add(handler.Child(selector.New("kopfexamples"), ofPods, handlertest.Function(func(context.Context, *handler.Call) error {
 		called()
 		return nil
-	}}, handler.ID("tell")))
+	}), handler.ID("tell")))
 }
 
 var ofPods = selector.New("v1", "pods")
 
-var pods = &children.Kind{Resource: selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}, Selectors: []selector.Selector{ofPods}}
+var pods = &triggers.ChildKind{Resource: selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}, Selectors: []selector.Selector{ofPods}}
 
 func setUpChildren(e *Engine) {
 	consumer{e}.setUpChildren(e.resources.get(kex.String()), discovery.SelectedResource{})

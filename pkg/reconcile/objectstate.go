@@ -7,16 +7,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/internal/reportonce"
 	"github.com/kopf-go/kopf/pkg/metrics"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
-	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 )
 
 // objectState is the state that the process keeps about one object between passes. Every
@@ -65,7 +66,7 @@ func (s *objectState) resetFor(uid types.UID) {
 	if s.writes.UID() != "" {
 		s.initial.Store(false)
 	}
-	s.background.stop(handler.StopDeleted)
+	s.background.stop(stop.Deleted)
 	s.writes.Reset(uid)
 	s.lifetime = lifetime{writes: s.writes}
 }
@@ -86,7 +87,7 @@ func (s *objectState) beginAnew() {
 
 // markGone stops all work on the object.
 func (s *objectState) markGone() {
-	s.background.stop(handler.StopDeleted)
+	s.background.stop(stop.Deleted)
 	s.writes.MarkGone()
 	s.lifetime = lifetime{writes: s.writes, deleteEventHandled: s.deleteEventHandled}
 }
@@ -227,7 +228,7 @@ func (o *objects) delete(key object.Key) *objectState {
 
 // remove removes the state of an object, and stops its daemons and timers. No other pass
 // over the object can be running.
-func (o *objects) remove(key object.Key, reason handler.StopReason) *background {
+func (o *objects) remove(key object.Key, reason stop.Reason) *background {
 	known := o.delete(key)
 	o.revisions.Forget(key) // without the lock, because another object may begin
 	if known == nil {

@@ -5,23 +5,25 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/model/stop"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // withDaemon returns an engine at rest with one object, whose daemon is running, and where the
 // daemon notes why it was stopped. It belongs in a bubble of virtual time.
-func withDaemon(t *testing.T) (e restingEngine, s *objectState, reason *handler.StopReason) {
+func withDaemon(t *testing.T) (e restingEngine, s *objectState, reason *stop.Reason) {
 	t.Helper()
-	reason = new(handler.StopReason)
+	reason = new(stop.Reason)
 	e = atRest(t, 1, func(r *registry.Registry) {
-		r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(_ context.Context, task *handler.Task) error {
+		r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, task *handler.Call) error {
 			<-task.Stopped()
 			*reason = task.StopReason()
 			return nil
-		}}, handler.ID("daemon")))
+		}), handler.ID("daemon")))
 	})
 	t.Cleanup(func() { e.engine.supervisor.Stop(context.Background()) })
 	makePass(t, e, e.keys[0])
@@ -38,19 +40,19 @@ func withDaemon(t *testing.T) (e restingEngine, s *objectState, reason *handler.
 func TestDaemonsAndEditsEndWithTheirObject(t *testing.T) {
 	tests := map[string]struct {
 		end    func(e restingEngine, s *objectState)
-		reason handler.StopReason
+		reason stop.Reason
 	}{
-		"another object has its name": {func(_ restingEngine, s *objectState) { s.resetFor("u-2") }, handler.StopDeleted},
-		"it is gone":                  {func(_ restingEngine, s *objectState) { s.markGone() }, handler.StopDeleted},
-		"it is no longer watched":     {func(e restingEngine, _ *objectState) { e.engine.objects.remove(e.keys[0], handler.StopMismatch) }, handler.StopMismatch},
+		"another object has its name": {func(_ restingEngine, s *objectState) { s.resetFor("u-2") }, stop.Deleted},
+		"it is gone":                  {func(_ restingEngine, s *objectState) { s.markGone() }, stop.Deleted},
+		"it is no longer watched":     {func(e restingEngine, _ *objectState) { e.engine.objects.remove(e.keys[0], stop.Mismatch) }, stop.Mismatch},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, s, reason := withDaemon(t)
 				b, waiting, taken := s.background, false, false
-				b.addEdit(execution.Edit{Done: func() { waiting = true }})
-				s.writes.Add(execution.Edit{Done: func() { taken = true }})
+				b.addEdit(call.Edit{Done: func() { waiting = true }})
+				s.writes.Add(call.Edit{Done: func() { taken = true }})
 				test.end(e, s)
 				synctest.Wait()
 				if !reason.Has(test.reason) || b.areDaemonsRunning() {
@@ -68,10 +70,10 @@ func TestDaemonsAndEditsEndWithTheirObject(t *testing.T) {
 func TestForgottenObjectsReturnTheirDaemons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := withDaemon(t)
-		if b := s.background; e.engine.objects.remove(e.keys[0], handler.StopMismatch) != b || e.engine.objects.has(e.keys[0]) {
+		if b := s.background; e.engine.objects.remove(e.keys[0], stop.Mismatch) != b || e.engine.objects.has(e.keys[0]) {
 			t.Error("the daemons are lost, or the object is still known")
 		}
-		if b := e.engine.objects.remove(e.keys[0], handler.StopMismatch); b != nil {
+		if b := e.engine.objects.remove(e.keys[0], stop.Mismatch); b != nil {
 			t.Errorf("got %v for an object that is not known", b)
 		}
 	})
@@ -84,7 +86,7 @@ func TestBackgroundEndsTheRestOfAnObject(t *testing.T) {
 		want    bool
 	}{
 		"nothing happens":           {func(*objectState) {}, true},
-		"an edit must be written":   {func(s *objectState) { s.background.addEdit(execution.Edit{}) }, false},
+		"an edit must be written":   {func(s *objectState) { s.background.addEdit(call.Edit{}) }, false},
 		"a daemon asks for a pass":  {func(s *objectState) { s.background.Requeue() }, false},
 		"the last pass was earlier": {func(s *objectState) { s.reconciledVersion = "1" }, false},
 	}

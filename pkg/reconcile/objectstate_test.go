@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
@@ -63,7 +63,7 @@ func TestObjectsHaveOneStateEach(t *testing.T) {
 	if all.of(keyOf("b")) == found[0] {
 		t.Error("two objects have one state")
 	}
-	all.remove(keyOf("a"), handler.StopDeleted)
+	all.remove(keyOf("a"), stop.Deleted)
 	if all.of(keyOf("a")) == found[0] {
 		t.Error("the state was not removed")
 	}

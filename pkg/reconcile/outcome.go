@@ -8,17 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/verdict"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/verdict"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
 // announce logs the start of a cycle, and the earlier cycle that it supersedes.
@@ -68,11 +66,11 @@ func (c *cycle) hasHandler(id string) bool {
 
 // measure counts an attempt of a handler. It counts sub-handlers as their declared handler,
 // because sub-handlers can have as many ids as there are objects.
-func (e *Engine) measure(r *resource, d *handler.Declaration, o execution.Outcome) {
+func (e *Engine) measure(r *resource, d *handler.Declaration, o call.Outcome) {
 	e.Metrics.Attempt(r.measured(d), outcomeOf(o), o.Called, o.Took)
 }
 
-func outcomeOf(o execution.Outcome) metrics.Outcome {
+func outcomeOf(o call.Outcome) metrics.Outcome {
 	var children *handler.SubhandlersError
 	switch {
 	case o.Ignored != nil:
@@ -134,76 +132,4 @@ func (p *pass) reportRetry(err error) {
 		body = cached.Body()
 	}
 	p.report.Event(body, report.Warning, ReasonReconcileError, retriedLater+err.Error())
-}
-
-// conditionsOf returns what makes the status say what the handlers have come to, or nil if it
-// says nothing. An object that is being deleted is not ready anyway; its conditions are about
-// what holds it.
-func (t *target) conditionsOf(c *cycle) write.ConditionsFunc {
-	if !t.resource.HasConditions || !c.IsResponsible(t.resource.Handlers) {
-		return nil
-	}
-	now := time.Now()
-	generation := c.CallContext.Body.Generation()
-	return func(stored, edited map[string]any, continues bool) map[string]any {
-		s := t.situation(c)
-		if c.Deleting && !s.Held && len(s.Misfits) == 0 {
-			return nil
-		}
-		current, _ := object.Lookup(stored, object.Path{"metadata", "generation"})
-		s.Generation = generation
-		s.Continues = continues || current != generation
-		return s.Amend(stored, edited, now)
-	}
-}
-
-// situation returns what the handlers have come to. A failure is over when its handler takes
-// part in a cycle again, has restored its children, or is not declared anymore.
-func (t *target) situation(c *cycle) conditions.Situation {
-	var s conditions.Situation
-	for _, m := range c.allMisfits() {
-		if m.Waits {
-			s.Misfits = append(s.Misfits, fmt.Sprintf("Handler %s cannot be called: %s.", m.Handler.ID, m.Err))
-		}
-	}
-	s.Unready, s.Broken = t.engine.converger.Unready(c.CallContext.Body.UID())
-	takesPart := func(string) bool { return false }
-	s.Called, s.Applies = len(c.Background) > 0, func() bool { return c.AppliesToCreation(t.resource.Handlers) }
-	if !c.NothingToDo() {
-		s.Called = s.Called || len(c.Handlers) > 0
-		progress := c.Cycle.Progress
-		takesPart = func(id string) bool { return progress.TakesPart(id) }
-		s.Unfinished, s.Failed, s.Held = progress.HasUnfinished(), progress.Failures(), c.Deleting && c.Cycle.HeldByFailure() != ""
-	}
-	restored := t.addRestorations(&s, c.calls)
-	s.Called = s.Called || len(restored) > 0
-	s.IsOver = func(id string) bool {
-		declared := execution.ParentOf(id, t.resource.IDs)
-		return declared == "" || takesPart(declared) || slices.Contains(restored, declared)
-	}
-	return s
-}
-
-// addRestorations adds what the calls have come to that restore children outside of cycles, and
-// returns the ids of the handlers that have succeeded. Calls for single children do not count.
-func (t *target) addRestorations(s *conditions.Situation, calls triggeredCalls) (restored []string) {
-	if calls.Calls == nil {
-		return nil
-	}
-	records := calls.Records()
-	for _, d := range t.resource.Triggered.OfKind(handler.OnDisturbance) {
-		state := calls.Ended(d.ID)
-		switch {
-		case state != nil && state.Failure:
-			if s.Failed == nil {
-				s.Failed = map[string]string{}
-			}
-			s.Failed[handler.ReportedID(d)] = state.Message
-		case state != nil:
-			restored = append(restored, d.Top().ID)
-		case records[d.ID] != nil:
-			s.Failing = append(s.Failing, d.Top().ID)
-		}
-	}
-	return restored
 }

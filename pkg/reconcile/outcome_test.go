@@ -14,12 +14,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/metrics"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // counted creates metrics with a separate registry.
@@ -60,14 +61,14 @@ func series(t testing.TB, r prometheus.Gatherer) (texts []string) {
 func TestOutcomesOfAttempts(t *testing.T) {
 	failure := errors.New("failed")
 	tests := map[string]struct {
-		outcome execution.Outcome
+		outcome call.Outcome
 		want    metrics.Outcome
 	}{
-		"a success":               {execution.Outcome{Final: true}, metrics.Succeeded},
-		"an ignored error":        {execution.Outcome{Final: true, Ignored: failure}, metrics.Ignored},
-		"a permanent error":       {execution.Outcome{Final: true, Err: failure}, metrics.Failed},
-		"a temporary error":       {execution.Outcome{Err: failure}, metrics.Retried},
-		"unfinished sub-handlers": {execution.Outcome{Err: &handler.SubhandlersError{}}, metrics.Waiting},
+		"a success":               {call.Outcome{Final: true}, metrics.Succeeded},
+		"an ignored error":        {call.Outcome{Final: true, Ignored: failure}, metrics.Ignored},
+		"a permanent error":       {call.Outcome{Final: true, Err: failure}, metrics.Failed},
+		"a temporary error":       {call.Outcome{Err: failure}, metrics.Retried},
+		"unfinished sub-handlers": {call.Outcome{Err: &handler.SubhandlersError{}}, metrics.Waiting},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -83,14 +84,14 @@ func TestSubhandlersAreCountedAsTheirHandler(t *testing.T) {
 	e := New(Config{Metrics: m})
 	s := served(t, e, nil)
 	top := handlersOf(t, func(r *registry.Registry) {
-		r.Add(handler.Create(selector.New("kex"), handler.Function{Change: ignoreChange}, handler.ID("create")))
+		r.Add(handler.Create(selector.New("kex"), handlertest.Function(ignoreChange), handler.ID("create")))
 	})[0]
 	for _, item := range []string{"one", "two"} {
 		child := *top
 		child.ID, child.Kind = item, handler.Subhandler
 		below := child.Under(top)
-		e.measure(s, below, execution.Outcome{Called: true, Final: true})
-		e.measure(s, child.Under(below), execution.Outcome{Called: true, Final: true})
+		e.measure(s, below, call.Outcome{Called: true, Final: true})
+		e.measure(s, child.Under(below), call.Outcome{Called: true, Final: true})
 	}
 	for _, text := range series(t, r) {
 		if !strings.Contains(text, "handler=create kind=subhandler") {
@@ -177,16 +178,16 @@ func TestOutcomesBeforeAFailureOfThePassAreKept(t *testing.T) {
 			return errors.Join(err, unstructured.SetNestedField(obj.Object, number+1, "spec", id))
 		})
 		if id == "second" && calls[id] <= 2 {
-			return &execution.Interruption{Err: errBroken}
+			return &call.Interruption{Err: errBroken}
 		}
 		return nil
 	}
 	for name, declare := range map[string]func(r *registry.Registry, id string){
 		"of a cycle": func(r *registry.Registry, id string) {
-			r.Add(handler.Create(sel, handler.Function{Change: func(_ context.Context, c *handler.Change) error { return count(id, c.Patch()) }}, handler.ID(id)))
+			r.Add(handler.Create(sel, handlertest.Function(func(_ context.Context, c *handler.Call) error { return count(id, c.Context.Patch) }), handler.ID(id)))
 		},
 		"triggered": func(r *registry.Registry, id string) {
-			r.Add(handler.Child(sel, ofPods, handler.Function{Child: func(_ context.Context, c *handler.ChildChange) error { return count(id, c.Patch()) }}, handler.ID(id)))
+			r.Add(handler.Child(sel, ofPods, handlertest.Function(func(_ context.Context, c *handler.Call) error { return count(id, c.Context.Patch) }), handler.ID(id)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/pkg/model/stop"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
@@ -41,8 +41,6 @@ type pass struct {
 	// isOpen reports whether a handler will be called in this pass or in a later one, as far
 	// as the pass knows.
 	isOpen func(id string) bool
-	// slots are those of the running handlers: more than one with sub-handlers.
-	slots []*capacity.Running
 	// began is the start of the first handler whose outcome is not persisted.
 	began time.Time
 	// firstLook is set if no earlier pass of this process has looked at the object.
@@ -118,7 +116,7 @@ func (w *workers) beginPass(p *pass) ctrl.Result {
 	case err := <-began:
 		p.fail(err)
 	case <-patience.C:
-		w.detach(p, func() *execution.Call {
+		w.detach(p, func() *call.Call {
 			p.fail(<-began)
 			return p.resume(nil)
 		})
@@ -136,7 +134,7 @@ func (p *pass) runsCode() bool {
 // endBeginning detaches a pass with due handlers, and ends any other.
 func (w *workers) endBeginning(p *pass) ctrl.Result {
 	if p.due != nil {
-		w.detach(p, func() *execution.Call { return p.resume(nil) })
+		w.detach(p, func() *call.Call { return p.resume(nil) })
 		return ctrl.Result{}
 	}
 	w.engine.permits.Release()
@@ -157,12 +155,12 @@ func (p *pass) fail(err error) {
 func (w *workers) beginWithEvents(p *pass, cached *object.Snapshot) {
 	events := eventHandlers{p.target, cached}
 	if slot := events.takeSlot(); slot != nil {
-		w.detach(p, func() *execution.Call { return w.runAfterEvents(p, events, slot) })
+		w.detach(p, func() *call.Call { return w.runAfterEvents(p, events, slot) })
 	}
 }
 
 // runAfterEvents calls the event handlers, and begins the pass. It returns the first call.
-func (w *workers) runAfterEvents(p *pass, events eventHandlers, slot *capacity.Running) *execution.Call {
+func (w *workers) runAfterEvents(p *pass, events eventHandlers, slot *call.Running) *call.Call {
 	func() {
 		defer w.engine.permits.Continue(p.key.Resource) // also if the goroutine ends: attach returns it
 		p.err = events.handleWith(w.calls, slot)
@@ -211,6 +209,10 @@ func (p *pass) begin(ctx context.Context) (next Next, err error) {
 // due.
 func (p *pass) advance(ctx context.Context) (next Next, err error) {
 	for ; p.rounds < maxRounds; p.rounds++ {
+		if p.resource.FillsIndices && p.session.IsAheadOfWatch() {
+			// Handlers are called for what is indexed. The watch indexes the version, and begins a pass.
+			return in(p.engine.Settings.Persistence.ConsistencyTimeout), nil
+		}
 		p.session.StartDetection()
 		body := p.session.Body()
 		if suspension := p.suspension(body); suspension.Active {
@@ -233,7 +235,7 @@ func (p *pass) advance(ctx context.Context) (next Next, err error) {
 		p.noteRevisions(c, body)
 
 		if c.MustAddFinalizer() && p.needsFinalizerAlone(c) {
-			outcome, err := p.session.Write(ctx, write.Update{Decision: write.Decision{AddFinalizer: true}})
+			outcome, err := p.session.Write(ctx, write.Update{Decision: plan.Decision{AddFinalizer: true}})
 			if err != nil || outcome.Gone {
 				return Next{}, err
 			}
@@ -266,14 +268,14 @@ func (p *pass) advance(ctx context.Context) (next Next, err error) {
 
 // resume is the part of a pass that calls handlers. It ends a call, which is nil at first, and returns the next one,
 // which is made without a permit. After the last one, it records what the handlers have done, and advances again.
-func (p *pass) resume(last *execution.Call) (call *execution.Call) {
+func (p *pass) resume(last *call.Call) (next *call.Call) {
 	defer recovered(&p.err)
 	defer p.endIfGone()
 	ctx := p.workers.writes
 	for p.due != nil {
-		call, failure := p.due.nextCall(last)
-		if call != nil {
-			return call
+		next, failure := p.due.nextCall(last)
+		if next != nil {
+			return next
 		}
 		c := p.due
 		p.due = nil
@@ -331,8 +333,8 @@ func (w *workers) end(p *pass) ctrl.Result {
 	} else {
 		p.object.failures = 0
 	}
-	for _, slot := range p.slots { // after a panic
-		w.engine.slots.Return(slot)
+	if p.due != nil { // after a panic
+		p.due.returnSlots()
 	}
 	return w.settle(p.key, p.isOpen, p.next)
 }
@@ -340,7 +342,7 @@ func (w *workers) end(p *pass) ctrl.Result {
 // settle passes on the slots that the pass has not used, and returns the request for the next
 // pass.
 func (w *workers) settle(key object.Key, isOpen func(id string) bool, next Next) ctrl.Result {
-	w.engine.slots.Settle(key, isOpen)
+	w.engine.slots.EndPass(key, isOpen)
 	return next.result()
 }
 
@@ -359,12 +361,12 @@ func (p *pass) endIfGone() {
 
 // cleanUp removes the state of an object that is gone or no longer watched.
 func (p *pass) cleanUp() {
-	reason := handler.StopDeleted
+	reason := stop.Deleted
 	if !p.resource.IsWatched(p.key.Namespace) {
-		reason = handler.StopMismatch
+		reason = stop.Mismatch
 	}
 	p.engine.converger.Forget(p.object.writes.UID())
-	if b := p.engine.objects.remove(p.key, reason); b != nil && reason == handler.StopMismatch {
+	if b := p.engine.objects.remove(p.key, reason); b != nil && reason == stop.Mismatch {
 		p.resource.leaving.add(b.group)
 	}
 }

@@ -9,11 +9,13 @@ import (
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/pkg/model/stop"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -55,17 +57,17 @@ func TestSuspensionIsReportedWhenItBegins(t *testing.T) {
 func TestErrorKeepsTheTickets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLone(t, m{}, creating)
-		call := func(name string) capacity.Call {
-			return capacity.Call{Key: keyOf(name), ID: "another", Pool: "pool", Limit: 1}
+		claim := func(name string) call.Claim {
+			return call.Claim{Key: keyOf(name), ID: "another", Pool: "pool", Limit: 1}
 		}
-		slot := l.engine.slots.Take(call("b"))
-		l.engine.slots.CanTake(call("a"))
+		slot := l.engine.slots.Take(claim("b"))
+		l.engine.slots.CanTake(claim("a"))
 		l.pending()
 		if result, err := l.Reconcile(t.Context(), keyOf("a")); err != nil || result.RequeueAfter == 0 {
 			t.Errorf("got %v, %v: the object does not wait after the error", result, err)
 		}
 		l.engine.slots.Return(slot)
-		if l.engine.slots.CanTake(call("c")) {
+		if l.engine.slots.CanTake(claim("c")) {
 			t.Error("another object passes this one")
 		}
 	})
@@ -74,18 +76,18 @@ func TestErrorKeepsTheTickets(t *testing.T) {
 // The object vanishes between the call of a handler and the write of its outcome.
 func TestDaemonsStopWithAnObjectThatVanishesInAPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var reason handler.StopReason
+		var reason stop.Reason
 		calls := 0
 		l := newLone(t, withFinalizer, func(r *registry.Registry) {
-			r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(_ context.Context, task *handler.Task) error {
+			r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, task *handler.Call) error {
 				<-task.Stopped()
 				reason = task.StopReason()
 				return nil
-			}}, handler.ID("daemon")))
-			r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: func(context.Context, *handler.Change) error {
+			}), handler.ID("daemon")))
+			r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
 				calls++
 				return nil
-			}}, handler.ID("create")))
+			}), handler.ID("create")))
 		})
 		p := l.begin()
 		synctest.Wait()
@@ -97,7 +99,7 @@ func TestDaemonsStopWithAnObjectThatVanishesInAPass(t *testing.T) {
 			t.Errorf("got %s, %v, %d calls", wake, err, calls)
 		}
 		synctest.Wait()
-		if !reason.Has(handler.StopDeleted) {
+		if !reason.Has(stop.Deleted) {
 			t.Errorf("got %v", reason)
 		}
 		l.engine.supervisor.Stop(context.Background())
@@ -122,11 +124,11 @@ func TestPassEndsWithItsCheckpoint(t *testing.T) {
 				calls, requests := 0, 0
 				l := newLone(t, m{}, func(r *registry.Registry) {
 					for _, id := range []string{"a", "b"} {
-						r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: func(context.Context, *handler.Change) error {
+						r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
 							calls++
 							time.Sleep(time.Minute)
 							return nil
-						}}, handler.ID(id)))
+						}), handler.ID(id)))
 					}
 				})
 				p := l.begin()
@@ -152,8 +154,8 @@ func TestPassEndsWithItsCheckpoint(t *testing.T) {
 // An event handler has no permit for its wait, and its object is looked at afterwards.
 func TestEventHandlersWaitForASlot(t *testing.T) {
 	w := hear(t)
-	w.engine.slots = capacity.NewSlots(1, w.engine.enqueue)
-	slot := w.engine.slots.Take(capacity.Call{Key: keyOf("other"), ID: "fn"})
+	w.engine.slots = call.NewSlots(1, w.engine.enqueue)
+	slot := w.engine.slots.Take(call.Claim{Key: keyOf("other"), ID: "fn"})
 	w.pass(object.WatchEvent{Type: apiwatch.Added, Snapshot: w.first})
 	w.expectEvents()
 	if w.engine.objects.of(w.key).reconciledVersion != "" {
@@ -165,7 +167,7 @@ func TestEventHandlersWaitForASlot(t *testing.T) {
 	if w.engine.objects.of(w.key).reconciledVersion == "" {
 		t.Error("no pass was made")
 	}
-	if got := w.engine.slots.State(); got != (capacity.State{}) {
+	if got := w.engine.slots.Usage(); got != (call.Usage{}) {
 		t.Errorf("%+v is left", got)
 	}
 }
@@ -179,7 +181,7 @@ func TestPanicAroundAnEventHandlerEndsThePass(t *testing.T) {
 		if s.failures != 1 || s.reconciledVersion != "" || s.notBefore.IsZero() {
 			t.Errorf("got %+v", s.lifetime)
 		}
-		if got := w.engine.slots.State(); got != (capacity.State{}) || w.engine.permits.Waiting() != 0 {
+		if got := w.engine.slots.Usage(); got != (call.Usage{}) || w.engine.permits.Waiting() != 0 {
 			t.Errorf("%+v is left", got)
 		}
 	})
@@ -195,7 +197,7 @@ func (strangeBase) Build(*object.Body, []object.Path) object.Essence {
 func TestEssenceThatCannotBeComparedIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLone(t, m{}, func(r *registry.Registry) {
-			r.Add(handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: func(context.Context, *handler.Tick) error { return nil }},
+			r.Add(handler.Timer(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error { return nil }),
 				handler.ID("timer"), handler.Interval(time.Hour), handler.Idle(time.Minute)))
 		}, func(c *Config) {
 			c.Settings = c.Settings.WithDefaults()

@@ -7,9 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -43,12 +44,12 @@ func TestPassContinuesIfThereIsMoreToDo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var l *lone
 				calls := 0
-				fn := func(_ context.Context, c *handler.Change) error {
+				fn := func(_ context.Context, c *handler.Call) error {
 					if calls++; calls > 1 {
 						return nil
 					}
 					if test.patch != nil {
-						c.Patch().Set(test.patch, "spec", "size")
+						c.Context.Patch.Set(test.patch, "spec", "size")
 					}
 					if test.during != nil {
 						test.during(l)
@@ -56,8 +57,8 @@ func TestPassContinuesIfThereIsMoreToDo(t *testing.T) {
 					return test.err
 				}
 				l = newLone(t, m{}, func(r *registry.Registry) {
-					r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: fn}, handler.ID("fn")))
-					r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: fn}, handler.ID("fn")))
+					r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(fn), handler.ID("fn")))
+					r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(fn), handler.ID("fn")))
 				})
 				p := l.begin()
 				if test.before != nil {
@@ -81,11 +82,11 @@ func TestPassContinuesIfThereIsMoreToDo(t *testing.T) {
 // A resume handler leaves no record, so its edit may be all there is to write.
 func TestPassEndsAfterAnEditThatChangesNothing(t *testing.T) {
 	l := newLone(t, m{"spec": m{"size": 1}}, func(r *registry.Registry) {
-		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("create")))
-		r.Add(handler.Resume(selector.New("kopfexamples"), handler.Function{Change: func(_ context.Context, c *handler.Change) error {
-			c.Patch().Set(1, "spec", "size")
+		r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("create")))
+		r.Add(handler.Resume(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
+			c.Context.Patch.Set(1, "spec", "size")
 			return nil
-		}}, handler.ID("resume")))
+		}), handler.ID("resume")))
 	})
 	l.rest()
 	l.state().initial.Store(true)
@@ -99,9 +100,9 @@ func TestPassEndsAfterAnEditThatChangesNothing(t *testing.T) {
 // People must clean up, so they must know.
 func TestHeldDeletionIsReported(t *testing.T) {
 	l := newLone(t, marked, func(r *registry.Registry) {
-		r.Add(handler.Delete(selector.New("kopfexamples"), handler.Function{Change: func(context.Context, *handler.Change) error {
+		r.Add(handler.Delete(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
 			return handler.Permanent(errBroken)
-		}}, handler.ID("delete"), handler.HoldOnFailure()))
+		}), handler.ID("delete"), handler.HoldOnFailure()))
 	})
 	if _, err := l.pass(); err != nil {
 		t.Fatal(err)
@@ -124,11 +125,11 @@ func TestDeletionThatWaitsForADaemonSeesChanges(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				end := make(chan struct{})
 				l := newLone(t, withFinalizer, func(r *registry.Registry) {
-					r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(context.Context, *handler.Task) error {
+					r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
 						<-end
 						return nil
-					}}, handler.ID("daemon")))
-					r.Add(handler.Delete(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("delete")))
+					}), handler.ID("daemon")))
+					r.Add(handler.Delete(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("delete")))
 				})
 				l.rest()
 				synctest.Wait()
@@ -156,7 +157,7 @@ func TestDeletionThatWaitsForADaemonSeesChanges(t *testing.T) {
 func TestDeletionOfAPredecessorsObjectResumesNothing(t *testing.T) {
 	var called []string
 	note := func(id string) handler.Function {
-		return handler.Function{Change: func(context.Context, *handler.Change) error { called = append(called, id); return nil }}
+		return handlertest.Function(func(context.Context, *handler.Call) error { called = append(called, id); return nil })
 	}
 	l := newLone(t, patch.ApplyMerge(marked, recorded("delete", "delete")), func(r *registry.Registry) {
 		r.Add(handler.Delete(selector.New("kopfexamples"), note("delete"), handler.ID("delete")))

@@ -11,14 +11,15 @@ import (
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/metrics"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/pkg/model/stop"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -49,7 +50,7 @@ func TestMisfitsOfEventsAndIndicesAreReportedUntilTheyFit(t *testing.T) {
 func TestEventHandlersKeepThePermitsBalanced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := hear(t)
-		w.engine.permits = capacity.NewPermits(1)
+		w.engine.permits = call.NewPermits(1)
 		w.pass(object.WatchEvent{Type: apiwatch.Added, Snapshot: w.first})
 		w.engine.permits.Begin("one", nil)
 		go func() { w.engine.permits.Begin("two", nil); w.engine.permits.Release() }()
@@ -95,7 +96,7 @@ func TestEditOfASuspendedObjectIsTriedAgain(t *testing.T) {
 		l.state().resetFor("u-1")
 		edit := &patch.Patch{}
 		edit.Set("x", "spec", "size")
-		l.state().writes.Add(execution.Edit{ID: "timer", Patch: edit})
+		l.state().writes.Add(call.Edit{ID: "timer", Patch: edit})
 		l.server.before = func() error { return errBroken }
 		if _, err := l.pass(); !errors.Is(err, errBroken) {
 			t.Errorf("got %v", err)
@@ -105,13 +106,13 @@ func TestEditOfASuspendedObjectIsTriedAgain(t *testing.T) {
 
 func TestDaemonsStopWhenTheDeletionBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var reason handler.StopReason
+		var reason stop.Reason
 		l := newLone(t, withFinalizer, func(r *registry.Registry) {
-			r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(_ context.Context, task *handler.Task) error {
+			r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, task *handler.Call) error {
 				<-task.Stopped()
 				reason = task.StopReason()
 				return nil
-			}}, handler.ID("daemon")))
+			}), handler.ID("daemon")))
 		})
 		l.rest()
 		synctest.Wait()
@@ -120,7 +121,7 @@ func TestDaemonsStopWhenTheDeletionBegins(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if !reason.Has(handler.StopDeleted) {
+		if !reason.Has(stop.Deleted) {
 			t.Errorf("got %v", reason)
 		}
 		l.engine.supervisor.Stop(context.Background())
@@ -131,9 +132,9 @@ func TestDaemonsStopWhenTheDeletionBegins(t *testing.T) {
 func TestHandlerThatIsDroppedIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLone(t, m{"metadata": m{"labels": m{"wanted": "yes"}}}, func(r *registry.Registry) {
-			r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: func(context.Context, *handler.Change) error {
+			r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
 				return handler.Temporary(errBroken, time.Minute)
-			}}, handler.ID("create"), handler.Labels(map[string]handler.Matcher{"wanted": handler.Equal("yes")})))
+			}), handler.ID("create"), handler.Labels(map[string]handler.Matcher{"wanted": handler.Equal("yes")})))
 		})
 		if wake, err := l.pass(); err != nil || wake != time.Minute {
 			t.Fatal(wake, err)
@@ -156,7 +157,7 @@ func TestHandlerThatIsDroppedIsReported(t *testing.T) {
 func TestMisfitsBesideOtherHandlersAreReported(t *testing.T) {
 	l := newLone(t, m{"spec": m{"size": "many"}}, func(r *registry.Registry) {
 		creating(r)
-		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("typed"), fits()))
+		r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("typed"), fits()))
 	})
 	if _, err := l.pass(); err != nil {
 		t.Fatal(err)
@@ -169,8 +170,8 @@ func TestMisfitsBesideOtherHandlersAreReported(t *testing.T) {
 // A handler that cannot be called has no record, also if another one has.
 func TestMisfitsBesideRetriedHandlersAreNotRecorded(t *testing.T) {
 	l := newLone(t, m{"spec": m{"size": "many"}}, func(r *registry.Registry) {
-		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: func(context.Context, *handler.Change) error { return errBroken }}, handler.ID("create")))
-		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("typed"), fits()))
+		r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error { return errBroken }), handler.ID("create")))
+		r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("typed"), fits()))
 	})
 	if _, err := l.pass(); err != nil {
 		t.Fatal(err)
@@ -183,8 +184,8 @@ func TestMisfitsBesideRetriedHandlersAreNotRecorded(t *testing.T) {
 // Only the first passes of a process share a summary.
 func TestLaterMisfitsOfTimersAreReported(t *testing.T) {
 	l := newLone(t, m{"spec": m{"size": 1}}, func(r *registry.Registry) {
-		tick := func(context.Context, *handler.Tick) error { return nil }
-		r.Add(handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: tick}, handler.ID("timer"), handler.Interval(time.Hour), fits()))
+		tick := func(context.Context, *handler.Call) error { return nil }
+		r.Add(handler.Timer(selector.New("kopfexamples"), handlertest.Function(tick), handler.ID("timer"), handler.Interval(time.Hour), fits()))
 	})
 	defer l.engine.supervisor.Stop(context.Background())
 	l.state().initial.Store(true)
@@ -211,7 +212,7 @@ func TestChangeWithoutCallsIsRecorded(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := newLone(t, m{}, func(r *registry.Registry) {
-				r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("update")))
+				r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("update")))
 			})
 			l.server.before = func() error { return test.before(l) }
 			p := l.begin()

@@ -8,16 +8,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/pkg/model/stop"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
 func creating(r *registry.Registry) {
-	r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("create")))
+	r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("create")))
 }
 
 // unwatch lets the resource be redefined: this version of it has no watch anymore.
@@ -85,7 +86,7 @@ func TestDaemonsOfForgottenObjectsKnowWhy(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, _, reason := withDaemon(t)
 				r := e.engine.resources.get(kex.String())
-				want := handler.StopDeleted
+				want := stop.Deleted
 				if watched {
 					if err := e.cache.Delete(r.Cached(e.keys[0].NamespacedName)); err != nil {
 						t.Fatal(err)
@@ -93,7 +94,7 @@ func TestDaemonsOfForgottenObjectsKnowWhy(t *testing.T) {
 				} else {
 					r = newResource(watch.NewResource(kex, r.API), r.Declared)
 					e.engine.resources.put(r)
-					want = handler.StopMismatch
+					want = stop.Mismatch
 				}
 				if _, err := e.Reconcile(t.Context(), e.keys[0]); err != nil {
 					t.Fatal(err)
@@ -114,13 +115,13 @@ func TestDaemonsOfForgottenObjectsKnowWhy(t *testing.T) {
 func TestPassEndsAfterManyRounds(t *testing.T) {
 	calls := 0
 	l := newLone(t, m{}, func(r *registry.Registry) {
-		counting := func(_ context.Context, c *handler.Change) error {
+		counting := func(_ context.Context, c *handler.Call) error {
 			calls++
-			c.Patch().Set(calls, "spec", "calls")
+			c.Context.Patch.Set(calls, "spec", "calls")
 			return nil
 		}
-		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: counting}, handler.ID("fn")))
-		r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: counting}, handler.ID("fn")))
+		r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(counting), handler.ID("fn")))
+		r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(counting), handler.ID("fn")))
 	})
 	if wake, err := l.pass(); err != nil || wake != time.Nanosecond || calls != maxRounds {
 		t.Errorf("got %s, %v, and %d calls", wake, err, calls)
@@ -186,10 +187,10 @@ func TestPassWithoutWorkPassesItsTicketsOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLone(t, m{}, creating)
 			prepare(l)
-			call := capacity.Call{Key: keyOf("a"), ID: "create", Pool: "pool", Limit: 1}
-			other := capacity.Call{Key: keyOf("b"), ID: "create", Pool: "pool", Limit: 1}
+			claim := call.Claim{Key: keyOf("a"), ID: "create", Pool: "pool", Limit: 1}
+			other := call.Claim{Key: keyOf("b"), ID: "create", Pool: "pool", Limit: 1}
 			slot := l.engine.slots.Take(other)
-			if l.engine.slots.CanTake(call) {
+			if l.engine.slots.CanTake(claim) {
 				t.Fatal("there is no limit")
 			}
 			l.engine.slots.Return(slot) // the slot is reserved for the object now
@@ -239,13 +240,13 @@ func TestPendingUpdateIsWrittenBeforeAnyDetection(t *testing.T) {
 // A suspended object is left alone, also by its daemons.
 func TestSuspensionStopsDaemons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var reason handler.StopReason
+		var reason stop.Reason
 		l := newLone(t, m{}, func(r *registry.Registry) {
-			r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(_ context.Context, task *handler.Task) error {
+			r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, task *handler.Call) error {
 				<-task.Stopped()
 				reason = task.StopReason()
 				return nil
-			}}, handler.ID("daemon")))
+			}), handler.ID("daemon")))
 		})
 		l.rest()
 		synctest.Wait()
@@ -254,7 +255,7 @@ func TestSuspensionStopsDaemons(t *testing.T) {
 			t.Fatalf("got %s, %v", wake, err)
 		}
 		synctest.Wait()
-		if !reason.Has(handler.StopPaused) || l.state().background.areDaemonsRunning() {
+		if !reason.Has(stop.Paused) || l.state().background.areDaemonsRunning() {
 			t.Errorf("got %v", reason)
 		}
 		l.engine.supervisor.Stop(context.Background())
@@ -264,18 +265,15 @@ func TestSuspensionStopsDaemons(t *testing.T) {
 // A panic of a filter must not end the process, and is an error of this object.
 func TestPanicIsAnErrorOfItsObject(t *testing.T) {
 	l := newLone(t, m{}, func(r *registry.Registry) {
-		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("create")))
+		r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("create")))
 	}, func(c *Config) {
 		c.Context = func(context.Context, CallContext) context.Context { panic("oops") }
 	})
-	slot := l.engine.slots.Take(capacity.Call{Key: keyOf("a"), ID: "create"})
-	p := l.begin()
-	p.slots = append(p.slots, slot)
-	_, err := l.end(p)
+	_, err := l.end(l.begin())
 	if err == nil || !strings.Contains(err.Error(), "oops") || l.state().failures != 1 {
 		t.Errorf("got %v, %d failures", err, l.state().failures)
 	}
-	if running := l.engine.slots.State().Running; running != 0 {
+	if running := l.engine.slots.Usage().Running; running != 0 {
 		t.Errorf("%d slots are lost", running)
 	}
 }
@@ -299,7 +297,7 @@ func TestEditsOfAGoneObjectAreFinished(t *testing.T) {
 	l := newLone(t, m{}, creating)
 	l.rest()
 	done := false
-	l.state().writes.Add(execution.Edit{ID: "timer", Done: func() { done = true }})
+	l.state().writes.Add(call.Edit{ID: "timer", Done: func() { done = true }})
 	l.state().writes.SeenGone(true)
 	if _, err := l.pass(); err != nil || !done {
 		t.Errorf("got %v; the author of the edit still waits: %t", err, !done)

@@ -12,8 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/recording"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -57,7 +58,7 @@ func passesRecorded(t *testing.T, declare func(r *registry.Registry), live func(
 func TestFactsAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var err error
-		fn := handler.Function{Change: func(context.Context, *handler.Change) error { return err }}
+		fn := handlertest.Function(func(context.Context, *handler.Call) error { return err })
 		got := passesRecorded(t, func(r *registry.Registry) {
 			r.Add(handler.Create(selector.New("kopfexamples"), fn, handler.ID("create")))
 			r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("update")))
@@ -96,8 +97,8 @@ func TestFactsAreRecorded(t *testing.T) {
 func TestFactsOfTimersAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := passesRecorded(t, func(r *registry.Registry) {
-			tick := func(context.Context, *handler.Tick) error { return nil }
-			r.Add(handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: tick}, handler.ID("timer"), handler.Interval(time.Hour)))
+			tick := func(context.Context, *handler.Call) error { return nil }
+			r.Add(handler.Timer(selector.New("kopfexamples"), handlertest.Function(tick), handler.ID("timer"), handler.Interval(time.Hour)))
 		}, func(l *lone) {
 			l.rest()
 			l.engine.supervisor.Stop(context.Background())
@@ -111,8 +112,8 @@ func TestFactsOfTimersAreRecorded(t *testing.T) {
 // An object that the operator finds at its start is initial.
 func TestInitialFactsAreRecorded(t *testing.T) {
 	got := passesRecorded(t, func(r *registry.Registry) {
-		r.Add(handler.Resume(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("resume")))
-		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("create")))
+		r.Add(handler.Resume(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("resume")))
+		r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("create")))
 	}, func(l *lone) {
 		l.rest()
 		l.state().lifetime = lifetime{}

@@ -12,12 +12,12 @@ import (
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
@@ -44,7 +44,7 @@ func witnessed(t *testing.T) (*pass, *witness) {
 func TestSupersededCauseIsLogged(t *testing.T) {
 	p, w := witnessed(t)
 	c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.Delete}, Cycle: &record.Cycle{}}}
-	c.Cycle.Progress = execution.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
+	c.Cycle.Progress = call.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
 	c.Cycle.Progress.Load("a")
 	c.Cycle.Progress.Load("b")
 	c.Handlers = registry.Handlers{{ID: "c"}}
@@ -58,7 +58,7 @@ func TestSupersededCauseIsLogged(t *testing.T) {
 func TestChangeWithoutHandlersIsLogged(t *testing.T) {
 	p, w := witnessed(t)
 	c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.Update}, Cycle: &record.Cycle{}}}
-	c.Cycle.Progress = execution.NewProgress(func(string) *storage.Record { return nil })
+	c.Cycle.Progress = call.NewProgress(func(string) *storage.Record { return nil })
 	p.announce(c)
 	if got := strings.Join(w.log, "\n"); !strings.Contains(got, "No handler matches this update") {
 		t.Errorf("got %s", got)
@@ -68,7 +68,7 @@ func TestChangeWithoutHandlersIsLogged(t *testing.T) {
 func TestResumptionWithoutHandlersIsNotLogged(t *testing.T) {
 	p, w := witnessed(t)
 	c := &cycle{Plan: &plan.Plan{Cause: handler.Cause{Reason: cause.Resume}, Cycle: &record.Cycle{}}}
-	c.Cycle.Progress = execution.NewProgress(func(string) *storage.Record { return nil })
+	c.Cycle.Progress = call.NewProgress(func(string) *storage.Record { return nil })
 	p.announce(c)
 	if len(w.log) > 0 {
 		t.Errorf("got %q", w.log)
@@ -91,10 +91,10 @@ func TestSuccessIsReportedWhenItsEditIsWritten(t *testing.T) {
 	if _, err := p.session.Refresh(t.Context(), p.resource.Cached(p.key.NamespacedName)); err != nil {
 		t.Fatal(err)
 	}
-	c := &cycle{Plan: &plan.Plan{Cycle: &record.Cycle{Progress: execution.NewProgress(func(string) *storage.Record { return nil })}}}
+	c := &cycle{Plan: &plan.Plan{Cycle: &record.Cycle{Progress: call.NewProgress(func(string) *storage.Record { return nil })}}}
 	for _, id := range []string{"written", "rejected"} {
 		c.Cycle.Progress.Load(id)
-		p.afterAttempt(c, &handler.Declaration{ID: id}, execution.Outcome{Final: true, HasEdit: true})
+		p.afterAttempt(c, &handler.Declaration{ID: id}, call.Outcome{Final: true, HasEdit: true})
 	}
 	if len(w.log) > 0 || len(w.events) > 0 {
 		t.Errorf("before anything is written: %q %q", w.log, w.events)

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-go/kopf/internal/request"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/request"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
@@ -19,15 +19,6 @@ import (
 // RevisionsAnnotation is the name of the annotation with the revisions of handlers. Its prefix is
 // that of requests.
 const RevisionsAnnotation = revision.Name
-
-// honored returns the annotation that records the new requests, if any.
-func (c *cycle) honored() map[string]string {
-	key, value := c.Requests.Record()
-	if key == "" {
-		return nil
-	}
-	return map[string]string{key: value}
-}
 
 // RequestNote says what came of a request.
 type RequestNote = requests.Note

@@ -14,16 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/metrics"
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
@@ -42,7 +41,7 @@ type resource struct {
 	// drifting contains the handlers that decide about what others change in children.
 	drifting registry.Handlers
 	// asChild is set if the objects can be children of others.
-	asChild *children.Kind
+	asChild *triggers.ChildKind
 	// runsCode is set if code of users decides about the handlers.
 	runsCode bool
 	// leaving contains the daemons of objects that are no longer watched.
@@ -96,7 +95,7 @@ func (r *resource) checkConditions(ctx context.Context, e *Engine) error {
 	if err != nil {
 		return fmt.Errorf("%s: the definition of %s cannot be read: %w", r.Declared.OfKind(handler.Conditions)[0].DeclaredAt, r.Name, err)
 	}
-	if err := conditions.Refuse(r.Declared, r.Resource.Resource, definition, permitted); err != nil {
+	if err := plan.CheckConditions(r.Declared, r.Resource.Resource, definition, permitted); err != nil {
 		return err
 	}
 	if !permitted {

@@ -15,12 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/index"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -133,9 +134,7 @@ func idle(t *testing.T, c company) int64 {
 	defer ended()
 	defer cancel()
 	for _, key := range e.keys {
-		if r.indexer != nil {
-			consumer{e.engine}.index(t.Context(), r, key, object.WatchEvent{Type: watch.Added, Snapshot: r.Cached(key.NamespacedName)})
-		}
+		consumer{e.engine}.Index(t.Context(), r.Resource, object.WatchEvent{Type: watch.Added, Snapshot: r.Cached(key.NamespacedName)})
 		makePass(t, e, key)
 	}
 	if c.child {
@@ -167,60 +166,60 @@ func heapAndStacks() (heap, stacks int64) {
 }
 
 func timed(r *registry.Registry, called func()) {
-	r.Add(handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: func(context.Context, *handler.Tick) error {
+	r.Add(handler.Timer(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
 		called()
 		return nil
-	}}, handler.ID("timer"), handler.Interval(time.Hour)))
+	}), handler.ID("timer"), handler.Interval(time.Hour)))
 }
 
 func accompanied(r *registry.Registry, called func()) {
-	r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(_ context.Context, t *handler.Task) error {
+	r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, t *handler.Call) error {
 		called()
 		for !t.Wait(time.Hour) {
-			t.Logger().Info("An hour has passed.")
+			t.Context.Logger.Info("An hour has passed.")
 		}
 		return nil
-	}}, handler.ID("daemon")))
+	}), handler.ID("daemon")))
 }
 
 func accompaniedElsewhere(r *registry.Registry, called func()) {
-	r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(context.Context, *handler.Task) error {
+	r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
 		called()
 		return nil
-	}}, handler.ID("daemon"), handler.Labels(map[string]handler.Matcher{"no": handler.Equal("such")})))
+	}), handler.ID("daemon"), handler.Labels(map[string]handler.Matcher{"no": handler.Equal("such")})))
 }
 
 func indexed(r *registry.Registry, called func()) {
 	index := index.New[string, string]()
-	r.Add(handler.Index(selector.New("kopfexamples"), handler.Function{Table: index, Index: func(_ context.Context, i *handler.Indexed) (any, error) {
+	r.Add(handler.Index(selector.New("kopfexamples"), handlertest.Filling(index, func(_ context.Context, i *handler.Call) (any, error) {
 		called()
 		return map[string]string{"all": i.Name()}, nil
-	}}, handler.ID("index")))
+	}), handler.ID("index")))
 }
 
 func remembering(r *registry.Registry, called func()) {
 	visits := memo.New(nil, func(*int) *int { return new(int) })
 	index := index.New[string, string]()
-	r.Add(handler.Index(selector.New("kopfexamples"), handler.Function{Table: index, Index: func(_ context.Context, i *handler.Indexed) (any, error) {
+	r.Add(handler.Index(selector.New("kopfexamples"), handlertest.Filling(index, func(_ context.Context, i *handler.Call) (any, error) {
 		called()
 		*visits.Of(i)++
 		return map[string]string{}, nil
-	}}, handler.ID("index")))
+	}), handler.ID("index")))
 }
 
 // ensuring declares a handler that watches an index, unless that is nil.
 func ensuring(watched *index.Index[string, string]) func(r *registry.Registry, called func()) {
 	return func(r *registry.Registry, _ func()) {
-		options := []handler.EnsureOption{handler.ID("children")}
+		options := []handler.ChildOption{handler.ID("children")}
 		if watched != nil {
 			options = append(options, handler.WatchIndex(watched))
-			r.Add(handler.Index(selector.New("pods"), handler.Function{Table: watched, Index: func(context.Context, *handler.Indexed) (any, error) {
+			r.Add(handler.Index(selector.New("pods"), handlertest.Filling(watched, func(context.Context, *handler.Call) (any, error) {
 				return map[string]string{}, nil
-			}}, handler.ID("index")))
+			}), handler.ID("index")))
 		}
-		all, err := handler.Ensure(selector.New("kopfexamples"), handler.Function{Ensures: func(context.Context, *handler.Change) ([]client.Object, error) {
+		all, err := handler.Ensure(selector.New("kopfexamples"), handlertest.Returning(func(context.Context, *handler.Call) ([]client.Object, error) {
 			return nil, nil
-		}}, options...)
+		}), options...)
 		for _, d := range all {
 			r.Add(d, err)
 		}
@@ -228,7 +227,7 @@ func ensuring(watched *index.Index[string, string]) func(r *registry.Registry, c
 }
 
 func revised(r *registry.Registry, _ func()) {
-	r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("revised"), handler.Revision("1")))
+	r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("revised"), handler.Revision("1")))
 }
 
 func conditioned(r *registry.Registry, _ func()) {
@@ -238,9 +237,9 @@ func conditioned(r *registry.Registry, _ func()) {
 // drifting declares a handler of drift, which needs one of Ensure.
 func drifting(r *registry.Registry, called func()) {
 	ensuring(nil)(r, called)
-	r.Add(handler.ForDrift(selector.New("kopfexamples"), handler.Function{Drift: func(context.Context, *handler.Drift) (convergence.Resolution, error) {
+	r.Add(handler.Drift(selector.New("kopfexamples"), handlertest.Returning(func(context.Context, *handler.Call) (convergence.Resolution, error) {
 		return convergence.Restore(), nil
-	}}, handler.ID("drift")))
+	}), handler.ID("drift")))
 }
 
 // parental declares a handler of children.

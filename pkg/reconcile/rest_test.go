@@ -12,9 +12,10 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
@@ -34,9 +35,9 @@ func atRest(t testing.TB, objects int, more ...func(r *registry.Registry)) resti
 		for _, declare := range more {
 			declare(r)
 		}
-		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("apply")))
-		r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("apply")))
-		r.Add(handler.Delete(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("remove")))
+		r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("apply")))
+		r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("apply")))
+		r.Add(handler.Delete(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("remove")))
 	})
 	e := New(Config{Handlers: handlers, Logger: logr.Discard(), Context: withCall})
 	r := served(t, e, handlers)
@@ -203,6 +204,8 @@ func BenchmarkDetect(b *testing.B) {
 
 // unobserved is a consumer of a stream that shows nothing, so that tests decide about passes.
 type unobserved struct{ watch.Consumer }
+
+func (unobserved) Index(context.Context, *watch.Resource, object.WatchEvent) {}
 
 func (unobserved) Observe(context.Context, *watch.Resource, object.WatchEvent) {}
 

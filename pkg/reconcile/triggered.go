@@ -6,20 +6,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/reconcile/children"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
-	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // triggeredCalls are the calls of a pass for what has happened to other objects. They belong to
 // no cycle: they are made in addition to its calls, or without one.
 type triggeredCalls struct {
-	*triggers.Calls                   // nil if there are none
-	runner          *execution.Runner // nil if nothing is pending
+	*triggers.Calls              // nil if there are none
+	runner          *call.Runner // nil if nothing is pending
 }
 
 // isTriggered reports whether handlers must be called for what has happened to other objects.
@@ -66,7 +65,7 @@ func (p *pass) hasToSee(c *cycle, id string) bool {
 	if !state.Finished() || state.Purpose != c.Reason {
 		return slices.ContainsFunc(c.Handlers, func(d *handler.Declaration) bool { return d.ID == id })
 	}
-	states, err := record.EndedAt(p.workers.writes, p.engine.records, c.Cycle, p.session.Body(), p.report)
+	states, err := p.engine.records.EndedAt(p.workers.writes, c.Cycle, p.session.Body(), p.report)
 	ended, isEarlier := states[id]
 	return err != nil || isEarlier && c.Cycle.IsDue(id, ended, c.New)
 }
@@ -81,12 +80,12 @@ func (p *pass) newTrigger(c *cycle, d *handler.Declaration, failed bool) trigger
 		// The children of a copy are not those of its original: there are none yet.
 		return engine.followChildren(d, key, uid, failed || p.object.copied || p.mustCatchUp(c, d.Top().ID))
 	}
-	link := children.OwnedBy(p.resource.GVK().GroupKind(), uid)
+	link := triggers.OwnedBy(p.resource.GVK().GroupKind(), uid)
 	if d.ChildLabel != "" {
-		link = children.LabeledWith(d.ChildLabel, string(uid))
+		link = triggers.LabeledWith(d.ChildLabel, string(uid))
 	}
-	parent := children.Parent{Link: link, Namespace: key.Namespace, Enqueue: func() { engine.enqueue(key) }}
-	return children.Follow(engine.children, d, parent, failed || p.object.initial.Load())
+	parent := triggers.Parent{Link: link, Namespace: key.Namespace, Enqueue: func() { engine.enqueue(key) }}
+	return engine.children.NewFollowing(d, parent, failed || p.object.initial.Load())
 }
 
 // mustCatchUp reports whether children may have changed since the end of an earlier process, and their handler is not
@@ -113,7 +112,7 @@ func (p *pass) prepareTriggered(c *cycle) {
 		}
 		return prepare(ctx, d)
 	}
-	runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o execution.Outcome) { p.afterTriggered(d, o) }
+	runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o call.Outcome) { p.afterTriggered(d, o) }
 	c.calls.runner = runner
 }
 
@@ -142,7 +141,7 @@ func (p *pass) startTriggered(c *cycle) {
 
 // afterTriggered reports and counts the outcome of an attempt. There can be many successes
 // without any consequence for the object, so they are no events.
-func (p *pass) afterTriggered(d *handler.Declaration, o execution.Outcome) {
+func (p *pass) afterTriggered(d *handler.Declaration, o call.Outcome) {
 	p.engine.measure(p.resource, d, o)
 	if o.Succeeded() && o.Ignored == nil {
 		p.report.Log.V(1).Info("The handler succeeded.", "handler", handler.ReportedID(d))
@@ -162,7 +161,7 @@ func (t *triggeredCalls) update() *record.Calls {
 	if t.Calls == nil {
 		return nil
 	}
-	return &record.Calls{Progress: t.Progress, Records: t.Records, Done: t.End}
+	return &record.Calls{Handlers: t.Handlers, Progress: t.Progress, Records: t.Records, Done: t.End}
 }
 
 // next returns when the next pass is due for the calls.

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
@@ -32,11 +33,11 @@ func (f *failing) RoundTrip(request *http.Request) (*http.Response, error) {
 func TestUpdateSurvivesARedefinition(t *testing.T) {
 	calls, server := 0, &failing{}
 	inCluster(t, func(r *registry.Registry) {
-		r.Add(handler.Create(selector.New("kexes"), handler.Function{Change: func(context.Context, *handler.Change) error {
+		r.Add(handler.Create(selector.New("kexes"), handlertest.Function(func(context.Context, *handler.Call) error {
 			calls++
 			server.Store(true)
 			return nil
-		}}, handler.ID("fn")))
+		}), handler.ID("fn")))
 	}, func(t *testing.T, c *cluster) {
 		c.create("kexes", "one")
 		settle(10 * time.Second)

@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -40,10 +41,10 @@ func TestWaitingHandlerTakesLittleMemory(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var j journal
-			fn := handler.Function{Change: func(ctx context.Context, c *handler.Change) error {
+			fn := handlertest.Function(func(ctx context.Context, c *handler.Call) error {
 				readAll(c)
-				return j.waiting(time.Hour).Change(ctx, c)
-			}}
+				return j.waits(time.Hour)(ctx, c)
+			})
 			inCluster(t, func(r *registry.Registry) { r.Add(test.declare(fn)) }, func(t *testing.T, c *cluster) {
 				heap, stack := measureWaiting(c, &j, objects)
 				if heap > test.limit || stack > 9000 {
@@ -79,20 +80,20 @@ func measureWaiting(c *cluster, j *journal, objects int) (heap, stack int64) {
 }
 
 // readAll reads what a handler can read. It keeps nothing.
-func readAll(c *handler.Change) {
-	_, _, _ = c.Old().Any(), c.New().Any(), c.Diff()
-	_, _ = c.Spec().Map(), c.Meta().Map()
+func readAll(c *handler.Call) {
+	_, _, _ = c.Transition().Old.Any(), c.Transition().New.Any(), c.Transition().Diff
+	_, _ = c.Body().Spec().Map(), c.Body().Meta().Map()
 }
 
 // Handlers may keep their arguments: they see the values of their call, although neither these
 // nor the object are kept.
 func TestKeptArgumentsStayTheSame(t *testing.T) {
-	var kept []*handler.Change
+	var kept []*handler.Call
 	inCluster(t, func(r *registry.Registry) {
-		r.Add(handler.Update(selector.New("as"), handler.Function{Change: func(_ context.Context, c *handler.Change) error {
+		r.Add(handler.Update(selector.New("as"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
 			kept = append(kept, c)
 			return nil
-		}}, handler.ID("fn")))
+		}), handler.ID("fn")))
 	}, func(t *testing.T, c *cluster) {
 		c.create("as", "one")
 		settle(time.Minute)
@@ -112,8 +113,8 @@ func TestKeptArgumentsStayTheSame(t *testing.T) {
 			if got, _ := object.Lookup(call.OldEssence(), object.Path{"spec"}); !object.Equal(got, before) {
 				t.Errorf("old: got %v, want %v", got, before)
 			}
-			if !call.New().Equals(m{"spec": after}) || !object.Equal(call.Spec().Map(), after) || len(call.Diff()) != 1 {
-				t.Errorf("new: got %v, %v, %v; want %v", call.New(), call.Spec(), call.Diff(), after)
+			if !call.Transition().New.Equals(m{"spec": after}) || !object.Equal(call.Body().Spec().Map(), after) || len(call.Transition().Diff) != 1 {
+				t.Errorf("new: got %v, %v, %v; want %v", call.Transition().New, call.Body().Spec(), call.Transition().Diff, after)
 			}
 		}
 	})

@@ -12,9 +12,10 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/metrics"
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -54,7 +55,12 @@ func (j *journal) completed() int {
 
 // waiting returns a handler that waits.
 func (j *journal) waiting(duration time.Duration) handler.Function {
-	return handler.Function{Change: func(ctx context.Context, c *handler.Change) (err error) {
+	return handlertest.Function(j.waits(duration))
+}
+
+// waits returns the function of such a handler.
+func (j *journal) waits(duration time.Duration) func(context.Context, *handler.Call) error {
+	return func(ctx context.Context, c *handler.Call) (err error) {
 		j.begin(c.Name())
 		defer func() { j.end(c.Name(), err) }()
 		select {
@@ -63,7 +69,7 @@ func (j *journal) waiting(duration time.Duration) handler.Function {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-	}}
+	}
 }
 
 func names(count int) (all []string) {
@@ -191,7 +197,7 @@ func TestSlotIsPassedOnIfItsObjectDoesNotNeedIt(t *testing.T) {
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			var j journal
-			matches := handler.When(func(args handler.Arguments) bool { return !args.Spec().Has("skip") })
+			matches := handlertest.When(func(args *handler.Call) bool { return !args.Body().Spec().Has("skip") })
 			inCluster(t, func(r *registry.Registry) {
 				r.Add(handler.Create(selector.New("as"), j.waiting(time.Minute), handler.ID("fn"), handler.Limit(1), matches))
 			}, func(t *testing.T, c *cluster) {
@@ -211,15 +217,15 @@ func TestSlotIsPassedOnIfItsObjectDoesNotNeedIt(t *testing.T) {
 func TestNestedLimitsDoNotBlockEachOther(t *testing.T) {
 	var parents, children journal
 	inCluster(t, func(r *registry.Registry) {
-		parent := func(ctx context.Context, c *handler.Change) (err error) {
+		parent := func(ctx context.Context, c *handler.Call) (err error) {
 			parents.begin(c.Name())
 			defer func() { parents.end(c.Name(), err) }()
 			for _, id := range []string{"x", "y"} {
-				c.Subhandler(id, children.waiting(10*time.Second).Change, handler.Limit(1))
+				handlertest.Subhandler(c, id, children.waits(10*time.Second), handler.Limit(1))
 			}
 			return c.Execute(ctx)
 		}
-		r.Add(handler.Create(selector.New("as"), handler.Function{Change: parent}, handler.ID("parent"), handler.Limit(2)))
+		r.Add(handler.Create(selector.New("as"), handlertest.Function(parent), handler.ID("parent"), handler.Limit(2)))
 	}, func(t *testing.T, c *cluster) {
 		c.createAll("as", names(6))
 		settle(5 * time.Minute)

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
 )
@@ -99,7 +99,7 @@ const minWritingTime = 2 * time.Second
 func (e *Engine) writingTime() time.Duration {
 	needed := minWritingTime
 	if qps := e.Settings.Networking.QPS; qps > 0 {
-		needed = max(needed, time.Duration(float64(e.slots.State().Running)/float64(qps)*float64(time.Second)))
+		needed = max(needed, time.Duration(float64(e.slots.Usage().Running)/float64(qps)*float64(time.Second)))
 	}
 	return min(needed, e.Settings.Execution.GracePeriod/2)
 }
@@ -192,10 +192,10 @@ const (
 // up only while calls run.
 func (w *workers) warnOverdue(ctx context.Context) {
 	for {
-		for w.engine.slots.State().Running > 0 && sleep.For(ctx, overdueInterval) {
+		for w.engine.slots.Usage().Running > 0 && sleep.For(ctx, overdueInterval) {
 			for _, call := range w.engine.slots.Overdue(overdueCall) {
-				id := w.engine.reporter(call.Call.Key).ReportedID(call.Call.ID)
-				w.engine.objectLogger(call.Call.Key).Info("The handler has been running for more than 10 minutes.", "handler", id, "began", call.Began)
+				id := w.engine.reporter(call.Key).ReportedID(call.ID)
+				w.engine.objectLogger(call.Key).Info("The handler has been running for more than 10 minutes.", "handler", id, "began", call.Began)
 			}
 		}
 		select {

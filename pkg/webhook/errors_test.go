@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
 )
 
 func TestPreferredError(t *testing.T) {
@@ -58,7 +59,7 @@ func TestPreferredError(t *testing.T) {
 func TestPanicAffectsOnlyItsReview(t *testing.T) {
 	h := &handlers{t: t}
 	calls := 0
-	h.validate("panicking", func(context.Context, *handler.Admission) error {
+	h.validate("panicking", func(context.Context, *handler.Call) error {
 		if calls++; calls == 1 {
 			panic("the secret of the operator")
 		}
@@ -77,7 +78,7 @@ func TestPanicAffectsOnlyItsReview(t *testing.T) {
 
 func TestPanicOfAFilterIsAnError(t *testing.T) {
 	h := &handlers{t: t}
-	h.validate("filtered", admit, handler.When(func(handler.Arguments) bool { panic("oops") }))
+	h.validate("filtered", admit, handlertest.When(func(*handler.Call) bool { panic("oops") }))
 	if got := ask(t, h.serve(), "/filtered", review(example(nil))); got.Allowed || got.Result.Code != 500 {
 		t.Errorf("got %+v", got)
 	}
@@ -89,7 +90,7 @@ func TestIgnoreFailuresDoesNotAdmitRejectedRequests(t *testing.T) {
 	for name, failure := range map[string]error{"a rejection": handler.Reject("no", 400), "an error": io.EOF} {
 		t.Run(name, func(t *testing.T) {
 			h := &handlers{t: t}
-			h.validate("lenient", func(context.Context, *handler.Admission) error { return failure }, handler.IgnoreFailures())
+			h.validate("lenient", func(context.Context, *handler.Call) error { return failure }, handler.IgnoreFailures())
 			if got := ask(t, h.serve(), "/", review(example(nil))); got.Allowed || len(got.Warnings) > 0 {
 				t.Errorf("got %+v", got)
 			}
@@ -100,8 +101,8 @@ func TestIgnoreFailuresDoesNotAdmitRejectedRequests(t *testing.T) {
 func TestAllHandlersAreCalledAlthoughOneFails(t *testing.T) {
 	h := &handlers{t: t}
 	var called []string
-	record := func(id string, err error) handler.AdmissionFunc {
-		return func(context.Context, *handler.Admission) error { called = append(called, id); return err }
+	record := func(id string, err error) func(context.Context, *handler.Call) error {
+		return func(context.Context, *handler.Call) error { called = append(called, id); return err }
 	}
 	h.validate("a", record("a", io.EOF))
 	h.mutate("b", record("b", io.EOF))

@@ -3,7 +3,8 @@ package webhook_test
 import (
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
 )
 
 // A label filter looks at the new object; a predicate can look at the old one.
@@ -17,8 +18,8 @@ func TestUpdateThatRemovesTheLabel(t *testing.T) {
 		allowed bool
 	}{
 		"bypasses a label filter": {handler.Labels(map[string]handler.Matcher{"a": handler.Present()}), true},
-		"does not bypass a predicate": {handler.When(func(a handler.Arguments) bool {
-			return a.(*handler.Admission).Old().View().Has("metadata", "labels", "a")
+		"does not bypass a predicate": {handlertest.When(func(a *handler.Call) bool {
+			return a.Transition().Old.View().Has("metadata", "labels", "a")
 		}), false},
 	}
 	for name, test := range tests {

@@ -11,11 +11,11 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 )
 
 // evaluation calls the handlers for one review. Except for the warnings, it must be
@@ -104,7 +104,9 @@ func (e *evaluation) callHandler(ctx context.Context, d *handler.Declaration, ca
 	if ctx.Err() != nil {
 		return fmt.Errorf("no time was left to call the handler %s", d.ID)
 	}
-	err := d.CallAdmission(e.Context(ctx, call), handler.NewAdmission(call, d, e.review))
+	arguments := handler.NewCall(d, call, handler.Attempt{})
+	arguments.Review = e.review
+	_, err := d.CallIsolated(e.Context(ctx, call), arguments)
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return fmt.Errorf("the handler %s did not answer in time: %w", d.ID, err)

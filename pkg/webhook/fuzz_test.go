@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 )
 
 // FuzzReviews checks that every request is answered, by a review or by an explanation.
@@ -29,10 +29,10 @@ func FuzzReviews(f *testing.F) {
 		f.Add(seed, "/look", "timeout=10s")
 	}
 	h := &handlers{t: f}
-	h.mutate("look", func(_ context.Context, a *handler.Admission) error {
-		_, _, _ = a.Diff().String(), a.Labels(), a.Annotations()
-		a.Warn(a.Name() + a.Namespace() + string(a.UID()))
-		a.Patch().SetLabel("seen", "yes")
+	h.mutate("look", func(_ context.Context, a *handler.Call) error {
+		_, _, _ = a.Transition().Diff.String(), a.Body().Labels(), a.Body().Annotations()
+		a.Review.Warn(a.Name() + a.Namespace() + string(a.Body().UID()))
+		a.Context.Patch.SetLabel("seen", "yes")
 		return nil
 	}, handler.Subresource("*"), handler.Field("spec"))
 	w := h.serve()
@@ -80,8 +80,8 @@ func FuzzPatches(f *testing.F) {
 		object["spec"] = spec
 		var seen any
 		h := &handlers{t: t}
-		h.mutate("change", func(_ context.Context, a *handler.Admission) error { a.Patch().Merge(m{"spec": change}); return nil })
-		h.mutate("look", func(_ context.Context, a *handler.Admission) error { seen = a.Body().View().Map()["spec"]; return nil })
+		h.mutate("change", func(_ context.Context, a *handler.Call) error { a.Context.Patch.Merge(m{"spec": change}); return nil })
+		h.mutate("look", func(_ context.Context, a *handler.Call) error { seen = a.Body().View().Map()["spec"]; return nil })
 		got := ask(t, h.serve(), "/", review(object))
 		if !got.Allowed {
 			t.Skip("the patch is refused")

@@ -12,8 +12,9 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/webhook"
 )
@@ -39,14 +40,14 @@ func (h *handlers) add(d *handler.Declaration, err error) {
 	h.all = append(h.all, d)
 }
 
-func (h *handlers) validate(id string, fn handler.AdmissionFunc, options ...handler.AdmissionOption) {
+func (h *handlers) validate(id string, fn func(context.Context, *handler.Call) error, options ...handler.AdmissionOption) {
 	h.t.Helper()
-	h.add(handler.Validate(kex, handler.Function{Admission: fn}, append(options, handler.ID(id))...))
+	h.add(handler.Validate(kex, handlertest.Function(fn), append(options, handler.ID(id))...))
 }
 
-func (h *handlers) mutate(id string, fn handler.AdmissionFunc, options ...handler.AdmissionOption) {
+func (h *handlers) mutate(id string, fn func(context.Context, *handler.Call) error, options ...handler.AdmissionOption) {
 	h.t.Helper()
-	h.add(handler.Mutate(kex, handler.Function{Admission: fn}, append(options, handler.ID(id))...))
+	h.add(handler.Mutate(kex, handlertest.Function(fn), append(options, handler.ID(id))...))
 }
 
 // serve returns the webhook of the handlers.
@@ -140,9 +141,9 @@ func encode(t testing.TB, value any) string {
 	return string(text)
 }
 
-func admit(context.Context, *handler.Admission) error { return nil }
+func admit(context.Context, *handler.Call) error { return nil }
 
 // failing returns a handler that returns the error.
-func failing(err error) handler.AdmissionFunc {
-	return func(context.Context, *handler.Admission) error { return err }
+func failing(err error) func(context.Context, *handler.Call) error {
+	return func(context.Context, *handler.Call) error { return err }
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/webhook"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 )
 
 func TestObjectsThatDoNotFitTheTypeOfAHandler(t *testing.T) {
@@ -15,11 +15,11 @@ func TestObjectsThatDoNotFitTheTypeOfAHandler(t *testing.T) {
 	labeled := example(m{"hostNetwork": "yes"})
 	labeled["metadata"].(m)["labels"] = m{"c": "d"}
 	updated := m{"operation": "UPDATE", "oldObject": broken}
-	misfit := func(_ context.Context, a *handler.Admission) error {
+	misfit := func(_ context.Context, a *handler.Call) error {
 		return handler.DecodeObject(a.Body().Raw(), &corev1.Pod{})
 	}
 	tests := map[string]struct {
-		validate, mutate handler.AdmissionFunc
+		validate, mutate func(context.Context, *handler.Call) error
 		review           m
 		allowed          bool
 	}{

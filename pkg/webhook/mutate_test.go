@@ -10,13 +10,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
 func TestMutatingHandlersChangeTheObject(t *testing.T) {
-	change := func(by func(p *patch.Patch)) handler.AdmissionFunc {
-		return func(_ context.Context, a *handler.Admission) error { by(a.Patch()); return nil }
+	change := func(by func(p *patch.Patch)) func(context.Context, *handler.Call) error {
+		return func(_ context.Context, a *handler.Call) error { by(a.Context.Patch); return nil }
 	}
 	tests := map[string]struct {
 		spec   m
@@ -73,20 +73,20 @@ func appending(obj *unstructured.Unstructured) error {
 func TestEachMutatingHandlerSeesTheEarlierChanges(t *testing.T) {
 	h := &handlers{t: t}
 	var sizes []int64
-	double := func(a *handler.Admission) {
-		size, _ := a.Spec().Int64("size")
+	double := func(a *handler.Call) {
+		size, _ := a.Body().Spec().Int64("size")
 		sizes = append(sizes, size)
-		a.Patch().Set(size*2, "spec", "size")
-		a.Patch().SetLabel("doubled", "yes")
+		a.Context.Patch.Set(size*2, "spec", "size")
+		a.Context.Patch.SetLabel("doubled", "yes")
 	}
-	h.mutate("a", func(_ context.Context, a *handler.Admission) error { double(a); return nil })
-	h.mutate("c", func(_ context.Context, a *handler.Admission) error { double(a); return nil },
+	h.mutate("a", func(_ context.Context, a *handler.Call) error { double(a); return nil })
+	h.mutate("c", func(_ context.Context, a *handler.Call) error { double(a); return nil },
 		handler.Labels(map[string]handler.Matcher{"doubled": handler.Present()}))
-	h.validate("d", func(_ context.Context, a *handler.Admission) error {
-		size, _ := a.Spec().Int64("size")
+	h.validate("d", func(_ context.Context, a *handler.Call) error {
+		size, _ := a.Body().Spec().Int64("size")
 		sizes = append(sizes, size)
-		if !a.Old().View().Has("spec", "size") || a.Diff().String() != `add metadata.labels.doubled: "yes"; change spec.size: 1 -> 12` {
-			t.Errorf("got %s", a.Diff())
+		if !a.Transition().Old.View().Has("spec", "size") || a.Transition().Diff.String() != `add metadata.labels.doubled: "yes"; change spec.size: 1 -> 12` {
+			t.Errorf("got %s", a.Transition().Diff)
 		}
 		return nil
 	})
@@ -99,24 +99,24 @@ func TestEachMutatingHandlerSeesTheEarlierChanges(t *testing.T) {
 
 func TestInvalidChangesAreErrors(t *testing.T) {
 	tests := map[string]struct {
-		declare func(h *handlers, fn handler.AdmissionFunc)
+		declare func(h *handlers, fn func(context.Context, *handler.Call) error)
 		change  func(p *patch.Patch)
 		says    string
 	}{
 		"by a validating handler": {
-			func(h *handlers, fn handler.AdmissionFunc) { h.validate("a", fn) },
+			func(h *handlers, fn func(context.Context, *handler.Call) error) { h.validate("a", fn) },
 			func(p *patch.Patch) { p.Set(1, "spec", "size") }, "declare it with OnMutate",
 		},
 		"of the identity": {
-			func(h *handlers, fn handler.AdmissionFunc) { h.mutate("a", fn) },
+			func(h *handlers, fn func(context.Context, *handler.Call) error) { h.mutate("a", fn) },
 			func(p *patch.Patch) { p.Set("x", "metadata", "uid") }, "metadata.uid",
 		},
 		"to a value that is not JSON": {
-			func(h *handlers, fn handler.AdmissionFunc) { h.mutate("a", fn) },
+			func(h *handlers, fn func(context.Context, *handler.Call) error) { h.mutate("a", fn) },
 			func(p *patch.Patch) { p.Set(func() {}, "spec", "size") }, "spec.size",
 		},
 		"by a failing transformation": {
-			func(h *handlers, fn handler.AdmissionFunc) { h.mutate("a", fn) },
+			func(h *handlers, fn func(context.Context, *handler.Call) error) { h.mutate("a", fn) },
 			func(p *patch.Patch) {
 				p.Apply(func(*unstructured.Unstructured) error { return handler.Reject("no", 422) })
 			}, "failed: no",
@@ -125,7 +125,7 @@ func TestInvalidChangesAreErrors(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := &handlers{t: t}
-			test.declare(h, func(_ context.Context, a *handler.Admission) error { test.change(a.Patch()); return nil })
+			test.declare(h, func(_ context.Context, a *handler.Call) error { test.change(a.Context.Patch); return nil })
 			got := ask(t, h.serve(), "/a", review(example(nil)))
 			if got.Allowed || got.Patch != nil || !strings.Contains(got.Result.Message, test.says) {
 				t.Errorf("got %+v", got.Result)

@@ -3,8 +3,8 @@ package webhook
 import (
 	"strings"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 )
 
 // handlersByPath returns the handlers that are called at each path.

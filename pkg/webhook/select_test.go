@@ -7,7 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/webhook"
 )
@@ -18,50 +19,50 @@ func TestSelectedHandlersAreCalled(t *testing.T) {
 	}
 	deletion := m{"operation": "DELETE", "object": nil, "oldObject": example(nil)}
 	tests := map[string]struct {
-		declare func(h *handlers, record func(id string) handler.AdmissionFunc)
+		declare func(h *handlers, record func(id string) func(context.Context, *handler.Call) error)
 		path    string
 		request m
 		called  []string
 	}{
 		"the handler of the path": {
-			func(h *handlers, record func(string) handler.AdmissionFunc) {
+			func(h *handlers, record func(string) func(context.Context, *handler.Call) error) {
 				h.validate("a", record("a"))
 				h.validate("b", record("b"))
 			}, "/b", nil, []string{"b"},
 		},
 		"the handler of a field, by its path": {
-			func(h *handlers, record func(string) handler.AdmissionFunc) {
+			func(h *handlers, record func(string) func(context.Context, *handler.Call) error) {
 				h.validate("a", record("a"), handler.Field("spec.size"))
 				h.validate("b", record("b"), handler.Field("spec.none"))
 			}, "/a/spec.size", nil, []string{"a"},
 		},
 		"all handlers, mutating ones first": {
-			func(h *handlers, record func(string) handler.AdmissionFunc) {
+			func(h *handlers, record func(string) func(context.Context, *handler.Call) error) {
 				h.validate("a", record("a"))
 				h.mutate("b", record("b"))
 			}, "/", nil, []string{"b", "a"},
 		},
 		"all validating handlers": {
-			func(h *handlers, record func(string) handler.AdmissionFunc) {
+			func(h *handlers, record func(string) func(context.Context, *handler.Call) error) {
 				h.validate("a", record("a"))
 				h.mutate("b", record("b"))
 				h.validate("c", record("c"))
 			}, "/validating", nil, []string{"a", "c"},
 		},
 		"all mutating handlers": {
-			func(h *handlers, record func(string) handler.AdmissionFunc) {
+			func(h *handlers, record func(string) func(context.Context, *handler.Call) error) {
 				h.validate("a", record("a"))
 				h.mutate("b", record("b"))
 			}, "/mutating", nil, []string{"b"},
 		},
 		"only handlers of the operation": {
-			func(h *handlers, record func(string) handler.AdmissionFunc) {
+			func(h *handlers, record func(string) func(context.Context, *handler.Call) error) {
 				h.validate("a", record("a"), handler.Operations("UPDATE", "DELETE"))
 				h.validate("b", record("b"), handler.Operations("UPDATE"), handler.Operations("CREATE"))
 			}, "/", nil, []string{"b"},
 		},
 		"mutating handlers of deletions only if they ask for them": {
-			func(h *handlers, record func(string) handler.AdmissionFunc) {
+			func(h *handlers, record func(string) func(context.Context, *handler.Call) error) {
 				h.mutate("a", record("a"))
 				h.mutate("b", record("b"), handler.Operations("DELETE"))
 				h.mutate("c", record("c"), handler.Operations("CREATE", "DELETE"))
@@ -69,7 +70,7 @@ func TestSelectedHandlersAreCalled(t *testing.T) {
 			}, "/", deletion, []string{"b", "c", "d"},
 		},
 		"handlers of subresources only if they ask for them": {
-			func(h *handlers, record func(string) handler.AdmissionFunc) {
+			func(h *handlers, record func(string) func(context.Context, *handler.Call) error) {
 				h.validate("a", record("a"))
 				h.validate("b", record("b"), handler.Subresource("status"))
 				h.validate("c", record("c"), handler.Subresource("scale"))
@@ -77,44 +78,43 @@ func TestSelectedHandlersAreCalled(t *testing.T) {
 			}, "/", m{"subResource": "status"}, []string{"b", "d"},
 		},
 		"handlers of the object itself": {
-			func(h *handlers, record func(string) handler.AdmissionFunc) {
+			func(h *handlers, record func(string) func(context.Context, *handler.Call) error) {
 				h.validate("b", record("b"), handler.Subresource("status"))
 				h.validate("d", record("d"), handler.Subresource("*"))
 			}, "/", nil, []string{"d"},
 		},
 		"handlers whose filters match": {
-			func(h *handlers, record func(string) handler.AdmissionFunc) {
+			func(h *handlers, record func(string) func(context.Context, *handler.Call) error) {
 				h.validate("a", record("a"), labelled("b"))
 				h.validate("b", record("b"), labelled("x"))
 				h.validate("c", record("c"), handler.Field("spec.size"), handler.Value(handler.Equal(1)))
 				h.validate("d", record("d"), handler.Field("spec.size"), handler.Value(handler.Equal(2)))
-				h.validate("e", record("e"), handler.When(func(a handler.Arguments) bool {
-					admission, ok := a.(*handler.Admission)
-					return ok && admission.Operation() == "CREATE" && !admission.Old().Exists()
+				h.validate("e", record("e"), handlertest.When(func(a *handler.Call) bool {
+					return a.Review.Operation == "CREATE" && !a.Transition().Old.Exists()
 				}))
 			}, "/", nil, []string{"a", "c", "e"},
 		},
 		"handlers of the resource": {
-			func(h *handlers, record func(string) handler.AdmissionFunc) {
+			func(h *handlers, record func(string) func(context.Context, *handler.Call) error) {
 				h.validate("a", record("a"))
-				h.add(handler.Validate(selector.New("pods"), handler.Function{Admission: record("b")}, handler.ID("b")))
+				h.add(handler.Validate(selector.New("pods"), handlertest.Function(record("b")), handler.ID("b")))
 			}, "/", nil, []string{"a"},
 		},
 		"a handler that is declared twice, once": {
-			func(h *handlers, record func(string) handler.AdmissionFunc) {
+			func(h *handlers, record func(string) func(context.Context, *handler.Call) error) {
 				fn := record("a")
 				h.validate("a", fn)
 				h.validate("a", fn, handler.Operations("CREATE"))
 			}, "/a", nil, []string{"a"},
 		},
-		"no handlers": {func(*handlers, func(string) handler.AdmissionFunc) {}, "/", nil, nil},
+		"no handlers": {func(*handlers, func(string) func(context.Context, *handler.Call) error) {}, "/", nil, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var called []string
 			h := &handlers{t: t}
-			test.declare(h, func(id string) handler.AdmissionFunc {
-				return func(context.Context, *handler.Admission) error { called = append(called, id); return nil }
+			test.declare(h, func(id string) func(context.Context, *handler.Call) error {
+				return func(context.Context, *handler.Call) error { called = append(called, id); return nil }
 			})
 			got := ask(t, h.serve(), test.path, review(example(m{"size": 1}), test.request))
 			if !got.Allowed || !slices.Equal(called, test.called) {
@@ -130,7 +130,7 @@ func TestNewHooks(t *testing.T) {
 	h.validate("a", admit, handler.Operations("CREATE", "UPDATE"), handler.Persistent(), handler.Field("spec.size"))
 	h.mutate("b", admit, handler.Subresource("status"), handler.SideEffects(), handler.IgnoreFailures(),
 		handler.Labels(map[string]handler.Matcher{"a": handler.Equal("b")}))
-	h.add(handler.Validate(selector.New("missing"), handler.Function{Admission: admit}, handler.ID("c")))
+	h.add(handler.Validate(selector.New("missing"), handlertest.Function(admit), handler.ID("c")))
 	hooks, problems := webhook.NewHooks(h.all, []selector.Resource{pods, resource})
 	if len(hooks) != 2 || len(problems) != 1 {
 		t.Fatalf("got %v, %v", hooks, problems)
@@ -150,7 +150,7 @@ func TestNewHooks(t *testing.T) {
 // worse than one that is made too often.
 func TestAmbiguousSelectorsHaveHooksForAllResources(t *testing.T) {
 	h := &handlers{t: t}
-	h.add(handler.Validate(selector.New("kopfexamples"), handler.Function{Admission: admit}, handler.ID("a")))
+	h.add(handler.Validate(selector.New("kopfexamples"), handlertest.Function(admit), handler.ID("a")))
 	other := resource
 	other.Group = "another.dev"
 	hooks, problems := webhook.NewHooks(h.all, []selector.Resource{other, resource})

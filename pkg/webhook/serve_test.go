@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/webhook"
 )
 
@@ -79,7 +79,7 @@ func TestReviewsAreSentWithPOST(t *testing.T) {
 
 func TestConnectNeedsNoObject(t *testing.T) {
 	h := &handlers{t: t}
-	h.validate("a", func(_ context.Context, a *handler.Admission) error {
+	h.validate("a", func(_ context.Context, a *handler.Call) error {
 		return handler.Reject(a.Namespace()+"/"+a.Name()+" "+string(a.Reason()), 403)
 	})
 	got := ask(t, h.serve(), "/a", review(nil, m{"operation": "CONNECT"}))
@@ -116,7 +116,7 @@ func TestHandlersGetTheTimeoutOfTheAPIServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &handlers{t: t}
-				h.validate("slow", func(ctx context.Context, _ *handler.Admission) error { <-ctx.Done(); return ctx.Err() })
+				h.validate("slow", func(ctx context.Context, _ *handler.Call) error { <-ctx.Done(); return ctx.Err() })
 				h.validate("next", admit)
 				began := time.Now()
 				got := ask(t, h.serve(), "/"+test.query, review(example(nil)))
@@ -132,7 +132,7 @@ func TestHandlersGetTheTimeoutOfTheAPIServer(t *testing.T) {
 func TestHandlerIsCanceledWhenTheClientDisconnects(t *testing.T) {
 	h := &handlers{t: t}
 	called, canceled := make(chan struct{}), make(chan struct{})
-	h.validate("slow", func(ctx context.Context, _ *handler.Admission) error {
+	h.validate("slow", func(ctx context.Context, _ *handler.Call) error {
 		close(called)
 		<-ctx.Done()
 		close(canceled)

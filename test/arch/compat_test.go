@@ -21,7 +21,7 @@ func TestPackagesSayWhetherUsersMayRelyOnThem(t *testing.T) {
 			comment += file.Doc.Text()
 		}
 		says := strings.Contains(strings.Join(strings.Fields(comment), " "), noPromise)
-		hidden := strings.Contains(pkg.Path+"/", "/internal/") || strings.Contains(pkg.Path, "/testdata/")
+		hidden := strings.Contains("/"+pkg.Path+"/", "/internal/") || strings.Contains(pkg.Path, "/testdata/")
 		switch {
 		case source.IsPromised(pkg.Path) && says:
 			t.Errorf("%s is a promised package, but its comment says: %s", pkg.Path, noPromise)

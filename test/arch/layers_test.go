@@ -15,13 +15,19 @@ type layer struct {
 	only []string
 }
 
+// usersMayImport lists what operators import besides the facade.
+var usersMayImport = []string{
+	"pkg/backoff", "pkg/hierarchy", "pkg/kopf", "pkg/kopftest", "pkg/lifecycles", "pkg/login", "pkg/settings", "pkg/storage/...", "pkg/webhook/servers",
+	"pkg/model/convergence", "pkg/model/diff", "pkg/model/memo", "pkg/model/object", "pkg/model/patch", "pkg/model/rollout", "pkg/model/selector", "pkg/model/stop",
+}
+
 // layers lists all layers from top to bottom. A package may import from the layers
 // below its own, and from its own folder.
 var layers = []layer{
 	{name: "tests", folders: []string{"test/..."}},
 	{name: "development tools", folders: []string{"hack/..."}},
-	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/backoff", "pkg/kopf", "pkg/kopftest", "pkg/lifecycles", "pkg/login", "pkg/model/object", "pkg/storage/...", "pkg/webhook/servers"}},
-	{name: "commands", folders: []string{"cmd/..."}, only: []string{"internal/binaries", "internal/controlplane", "internal/manifests", "pkg/backoff", "pkg/kopf", "pkg/kopftest", "pkg/cli/..."}},
+	{name: "example operators", folders: []string{"examples/..."}, only: usersMayImport},
+	{name: "commands", folders: []string{"cmd/..."}, only: append([]string{"internal/binaries", "internal/controlplane", "internal/manifests", "pkg/cli/..."}, usersMayImport...)},
 	{name: "control planes", folders: []string{"internal/controlplane"}, only: []string{"internal/binaries", "internal/guard"}},
 	{name: "test kit", folders: []string{"pkg/kopftest"}},
 	{name: "replay of the test kit", folders: []string{"pkg/kopftest/internal/replay"}},
@@ -39,21 +45,23 @@ var layers = []layer{
 	{name: "events and metrics", folders: []string{"pkg/events/...", "pkg/metrics"}},
 	{name: "settings", folders: []string{"pkg/settings"}},
 	{name: "lifecycles", folders: []string{"pkg/lifecycles"}},
-	{name: "registry and index", folders: []string{"pkg/model/registry", "pkg/model/index"}},
-	{name: "request", folders: []string{"pkg/model/request"}},
-	{name: "verdict", folders: []string{"pkg/model/verdict"}},
-	{name: "handler", folders: []string{"pkg/model/handler"}},
+	{name: "registry and index", folders: []string{"internal/registry", "pkg/model/index"}},
+	{name: "request", folders: []string{"internal/request"}},
+	{name: "verdict", folders: []string{"internal/verdict"}},
+	{name: "handlers of tests", folders: []string{"internal/handlertest"}},
+	{name: "handler", folders: []string{"internal/handler"}},
 	{name: "convergence", folders: []string{"pkg/model/convergence"}},
 	{name: "selector", folders: []string{"pkg/model/selector"}},
 	{name: "storage", folders: []string{"pkg/storage/..."}},
 	{name: "cause", folders: []string{"pkg/model/cause"}},
+	{name: "hierarchy", folders: []string{"pkg/hierarchy"}},
 	{name: "patch", folders: []string{"pkg/model/patch"}},
 	{name: "diff", folders: []string{"pkg/model/diff"}},
-	{name: "condition, hierarchy, and memo", folders: []string{"pkg/model/condition", "pkg/hierarchy", "pkg/model/memo"}},
+	{name: "condition and memo", folders: []string{"internal/condition", "pkg/model/memo"}},
 	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
-	{name: "binaries of control planes, manifests, terminals, function names, and recomputed values", folders: []string{"internal/binaries", "internal/guard", "internal/manifests", "internal/pty", "pkg/model/internal/function", "pkg/model/internal/recomputed"}},
-	{name: "backoff, rollout, sleep, report once, plural, program, and similar words", folders: []string{"pkg/backoff", "pkg/model/rollout", "pkg/internal/sleep", "pkg/internal/isolate", "pkg/internal/reportonce", "pkg/internal/plural", "pkg/internal/program", "pkg/model/internal/similar"}},
+	{name: "binaries of control planes, manifests, terminals, function names, and recomputed values", folders: []string{"internal/binaries", "internal/guard", "internal/manifests", "internal/pty", "internal/function", "internal/recomputed"}},
+	{name: "backoff, rollout, stop, sleep, report once, plural, program, and similar words", folders: []string{"pkg/backoff", "pkg/model/rollout", "pkg/model/stop", "pkg/internal/sleep", "internal/isolate", "pkg/internal/reportonce", "pkg/internal/plural", "pkg/internal/program", "internal/similar"}},
 }
 
 // vocabulary is the top layer of those that make no API calls.

@@ -33,6 +33,9 @@ func TestUsersCanNameTheTypesOfPromisedPackages(t *testing.T) {
 	}
 }
 
+// forOurselves is the method of a promised type for the other packages of this module.
+const forOurselves = "pkg/kopf.Registry.Declarations"
+
 // unnameable returns a sentence for every part of the promised API with a type of
 // this module that has a name in no promised package.
 func unnameable(tree *source.Tree) []string {
@@ -102,8 +105,8 @@ func (l *leaks) declaration(declared *types.TypeName) {
 	}
 	where := l.where
 	for method := range types.NewMethodSet(types.NewPointer(named)).Methods() {
-		if method.Obj().Exported() {
-			l.where = where + "." + method.Obj().Name()
+		if name := where + "." + method.Obj().Name(); method.Obj().Exported() && name != forOurselves {
+			l.where = name
 			l.mentioned(method.Obj().Type())
 		}
 	}

@@ -17,8 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	cradmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/webhook"
 )
@@ -84,7 +85,7 @@ func measureAdmission(ctx context.Context, o options) (*admission, error) {
 // emptyValidation returns a webhook of this project that admits everything.
 func emptyValidation() http.Handler {
 	kex := selector.New("kopf.dev", "v1", "kopfexamples")
-	empty := handler.Function{Admission: func(context.Context, *handler.Admission) error { return nil }}
+	empty := handlertest.Function(func(context.Context, *handler.Call) error { return nil })
 	declaration, err := handler.Validate(kex, empty, handler.ID("review"))
 	if err != nil {
 		return http.NotFoundHandler() // the first call reports that

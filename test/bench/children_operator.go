@@ -68,7 +68,7 @@ func (k childrenCache) run(ctx context.Context, env environment) error {
 	if !k.children {
 		return operateKopf(ctx, env, registry, false)
 	}
-	ours := kopf.Labels(kopf.Filters{convergence.OwnerLabel: kopf.Present()})
+	ours := kopf.Labels(map[string]kopf.Matcher{convergence.OwnerLabel: kopf.Present()})
 	for i, kind := range [childrenOf]kopf.Selector{
 		kopf.Resource("apps", "v1", "deployments"), kopf.Resource("v1", "services"), kopf.Resource("v1", "configmaps"),
 		kopf.Resource("v1", "secrets"), kopf.Resource("v1", "serviceaccounts"),

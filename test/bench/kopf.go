@@ -66,11 +66,11 @@ func declare(registry *kopf.Registry) {
 
 func declareTyped(registry *kopf.Registry) {
 	examples := kopf.For[*Example](registry)
-	apply := func(_ context.Context, c *kopf.ChangeOf[*Example]) error {
-		c.SetResult(outcome(c.Object().Spec))
+	apply := func(_ context.Context, example *Example, c *kopf.Change) error {
+		c.SetResult(outcome(example.Spec))
 		return nil
 	}
 	examples.OnCreate(apply, kopf.ID("apply"))
 	examples.OnUpdate(apply, kopf.ID("apply"))
-	examples.OnDelete(func(context.Context, *kopf.ChangeOf[*Example]) error { return nil }, kopf.ID("remove"))
+	examples.OnDelete(func(context.Context, *Example, *kopf.Change) error { return nil }, kopf.ID("remove"))
 }

@@ -23,7 +23,7 @@ func (waitingOperator) run(ctx context.Context, env environment) error {
 		}
 		return env.tally.await(ctx)
 	}, kopf.ID("wait"))
-	probes := kopf.Labels(kopf.Filters{probeLabel: kopf.Present()})
+	probes := kopf.Labels(map[string]kopf.Matcher{probeLabel: kopf.Present()})
 	nothing := func(context.Context, *kopf.Change) error { return nil }
 	registry.OnCreate(kopf.Resource("configmaps"), nothing, kopf.ID("probe"), probes)
 	registry.OnUpdate(kopf.Resource("configmaps"), nothing, kopf.ID("probe"), probes)

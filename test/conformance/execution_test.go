@@ -7,15 +7,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/lifecycles"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -64,25 +65,26 @@ func TestExecution(t *testing.T) {
 // executed makes one attempt, as the engine does.
 func executed(t *testing.T, in executionInput) executionExpect {
 	var got executionExpect
-	d, err := handler.Create(selector.New("kopfexamples"), handler.Function{Change: func(_ context.Context, c *handler.Change) error {
-		retry := c.Retry()
+	d, err := handler.Create(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
+		retry := c.Attempt.Retry
 		got.Called, got.RetryArgument = true, &retry
 		return behave(in, c)
-	}}, executionOptions(in)...)
+	}), executionOptions(in)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.Retries = in.Options.Retries // Kopf also permits 0, where options do not
-	progress := execution.NewProgress(func(string) *storage.Record { return recordOf(in) })
+	progress := call.NewProgress(func(string) *storage.Record { return recordOf(in) })
 	state := progress.Include(d.ID, cause.Create, false)
-	runner := &execution.Runner{
+	runner := &call.Runner{
 		Cause: &handler.Cause{Reason: cause.Create}, Progress: progress,
-		Lifecycle: lifecycles.AllAtOnce, Backoff: backoff.Constant(time.Minute),
+		Lifecycle: lifecycles.AllAtOnce, Backoff: backoff.Constant(time.Minute), Slots: call.NewSlots(1, func(object.Key) {}),
+		Leave: func() {}, Enter: func() {},
 		BeforeAttempt: func(context.Context) error { return nil },
 		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.CallContext) {
 			return ctx, handler.CallContext{Body: object.NewBody(nil)}
 		},
-		AfterAttempt: func(_ context.Context, _ *handler.Declaration, o execution.Outcome) {
+		AfterAttempt: func(_ context.Context, _ *handler.Declaration, o call.Outcome) {
 			got.Final, got.Error = o.Final, errorName(o.Err)
 			if !o.Final {
 				got.Delay = o.Delay.Seconds()
@@ -107,9 +109,9 @@ func sameExecution(a, b executionExpect) bool {
 		a.Final == b.Final && a.RetriesAfter == b.RetriesAfter && a.Success == b.Success
 }
 
-func executionOptions(in executionInput) []handler.CreateOption {
+func executionOptions(in executionInput) []handler.ChangeOption {
 	modes := map[string]handler.ErrorsMode{"TEMPORARY": handler.ErrorsTemporary, "PERMANENT": handler.ErrorsPermanent, "IGNORED": handler.ErrorsIgnored}
-	options := []handler.CreateOption{handler.ID("fn"), handler.Errors(modes[in.Options.Errors])}
+	options := []handler.ChangeOption{handler.ID("fn"), handler.Errors(modes[in.Options.Errors])}
 	if in.Options.Timeout != nil {
 		options = append(options, handler.Timeout(seconds(*in.Options.Timeout)))
 	}
@@ -119,7 +121,7 @@ func executionOptions(in executionInput) []handler.CreateOption {
 	return options
 }
 
-func behave(in executionInput, c *handler.Change) error {
+func behave(in executionInput, c *handler.Call) error {
 	switch in.Behaviour {
 	case "result":
 		c.SetResult(map[string]any{"a": 1})

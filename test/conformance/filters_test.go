@@ -4,11 +4,12 @@ import (
 	"context"
 	"testing"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -68,24 +69,24 @@ func occasionOf(in filtersInput) *handler.Cause {
 
 // declared returns the declaration that the vector describes.
 func declared(in filtersInput) (*handler.Declaration, error) {
-	fn := handler.Function{Change: func(context.Context, *handler.Change) error { return nil }}
+	fn := handlertest.Function(func(context.Context, *handler.Call) error { return nil })
 	sel, common := selector.New("kopfexamples"), anyOptions(in.Options)
 	switch in.Decorator {
 	case "create":
-		return handler.Create(sel, fn, optionsOf[handler.CreateOption](common, fieldOptions(in.Options))...)
+		return handler.Create(sel, fn, optionsOf[handler.ChangeOption](common, fieldOptions(in.Options))...)
 	case "update":
-		return handler.Update(sel, fn, append(optionsOf[handler.UpdateOption](common, fieldOptions(in.Options)), changeOptions(in.Options)...)...)
+		return handler.Update(sel, fn, append(optionsOf[handler.ChangeOption](common, fieldOptions(in.Options)), changeOptions(in.Options)...)...)
 	case "field":
-		options := append(optionsOf[handler.UpdateOption](common, valueOption(in.Options)), changeOptions(in.Options)...)
+		options := append(optionsOf[handler.ChangeOption](common, valueOption(in.Options)), changeOptions(in.Options)...)
 		return handler.ForField(sel, []string{in.Options["field"].(string)}, fn, options...)
 	case "delete":
-		options := optionsOf[handler.DeleteOption](common, fieldOptions(in.Options))
+		options := optionsOf[handler.ChangeOption](common, fieldOptions(in.Options))
 		if in.Options["optional"] == true {
 			options = append(options, handler.Optional())
 		}
 		return handler.Delete(sel, fn, options...)
 	default:
-		options := optionsOf[handler.ResumeOption](common, fieldOptions(in.Options))
+		options := optionsOf[handler.ChangeOption](common, fieldOptions(in.Options))
 		if in.Options["deleted"] == true {
 			options = append(options, handler.Deleted())
 		}
@@ -93,7 +94,7 @@ func declared(in filtersInput) (*handler.Declaration, error) {
 	}
 }
 
-func optionsOf[O any](common []handler.ObjectOption, field []handler.FieldOption) []O {
+func optionsOf[O any](common []handler.Option, field []handler.Option) []O {
 	var options []O
 	for _, o := range common {
 		options = append(options, any(o).(O))
@@ -104,8 +105,8 @@ func optionsOf[O any](common []handler.ObjectOption, field []handler.FieldOption
 	return options
 }
 
-func anyOptions(in map[string]any) []handler.ObjectOption {
-	options := []handler.ObjectOption{handler.ObjectOption(handler.ID("fn"))}
+func anyOptions(in map[string]any) []handler.Option {
+	options := []handler.Option{handler.ID("fn")}
 	if labels, ok := in["labels"].(map[string]any); ok {
 		options = append(options, handler.Labels(matchers(labels)))
 	}
@@ -115,7 +116,7 @@ func anyOptions(in map[string]any) []handler.ObjectOption {
 	return options
 }
 
-func fieldOptions(in map[string]any) []handler.FieldOption {
+func fieldOptions(in map[string]any) []handler.Option {
 	options := valueOption(in)
 	if field, ok := in["field"].(string); ok {
 		options = append(options, handler.Field(field))
@@ -123,15 +124,15 @@ func fieldOptions(in map[string]any) []handler.FieldOption {
 	return options
 }
 
-func valueOption(in map[string]any) []handler.FieldOption {
+func valueOption(in map[string]any) []handler.Option {
 	if value, ok := in["value"]; ok && value != nil {
-		return []handler.FieldOption{handler.Value(matcherOf(value))}
+		return []handler.Option{handler.Value(matcherOf(value))}
 	}
 	return nil
 }
 
-func changeOptions(in map[string]any) []handler.UpdateOption {
-	var options []handler.UpdateOption
+func changeOptions(in map[string]any) []handler.ChangeOption {
+	var options []handler.ChangeOption
 	if value, ok := in["old"]; ok && value != nil {
 		options = append(options, handler.ValueBefore(matcherOf(value)))
 	}

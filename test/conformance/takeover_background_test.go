@@ -15,6 +15,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -80,7 +81,7 @@ func TestTakeoverWithBackground(t *testing.T) {
 func expectNoUpdates(t *testing.T, cluster *testenv.Cluster, namespace string, registry *kopf.Registry) {
 	t.Helper()
 	g := gomega.NewWithT(t)
-	handlers, err := registry.Handlers(nil)
+	handlers, err := registry.Declarations().Handlers(nil)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	c, err := inspect.Connect(t.Context(), cluster.Config(), inspect.Program{Handlers: handlers})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
@@ -207,8 +208,8 @@ func (l *changeLog) declare(t *testing.T, registry *kopf.Registry, sel kopf.Sele
 	}
 }
 
-func filtersOf(labels map[string]string) kopf.ObjectOption {
-	filters := kopf.Filters{}
+func filtersOf(labels map[string]string) kopf.Option {
+	filters := map[string]kopf.Matcher{}
 	for key, value := range labels {
 		filters[key] = kopf.Equal(value)
 	}
@@ -216,7 +217,7 @@ func filtersOf(labels map[string]string) kopf.ObjectOption {
 }
 
 // itemsOf returns a diff as Kopf's handlers get it, with dotted paths.
-func itemsOf(diff kopf.Diff) []any {
+func itemsOf(diff diff.Diff) []any {
 	var items []any
 	for _, item := range diff {
 		items = append(items, []any{string(item.Op), item.Path.String(), item.Old, item.New})

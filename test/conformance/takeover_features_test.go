@@ -17,6 +17,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 	"github.com/kopf-go/kopf/test/kopfrules"
 )
 
@@ -44,7 +45,7 @@ func (f *featured) declare() *kopf.Registry {
 		c.SetResult(map[string]any{"revision": f.revision})
 		return nil
 	}
-	r.OnCreate(sel, render, kopf.ID("render"), kopf.Revision(f.revision), kopf.Rollout(kopf.First(1), kopf.Then(2)))
+	r.OnCreate(sel, render, kopf.ID("render"), kopf.Revision(f.revision), kopf.Rollout(rollout.First(1), rollout.Then(2)))
 	r.OnUpdate(sel, render, kopf.ID("render"))
 	r.OnField(sel, "status.phase", func(context.Context, *kopf.Change) error { return nil }, kopf.ID("phase"))
 	fonts := kopf.NewIndex(r, kopf.Resource("v1", "secrets"), func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
@@ -60,9 +61,9 @@ func (f *featured) declare() *kopf.Registry {
 	}, kopf.ID("children"), kopf.WatchIndex(fonts), kopf.WaitReady())
 	r.OnDrift(sel, func(_ context.Context, c *kopf.Drift) (kopf.Resolution, error) {
 		if _, found := c.Field("data.fonts"); found {
-			return kopf.Accept(), nil
+			return kopf.AcceptDrift(), nil
 		}
-		return kopf.Restore(), nil
+		return kopf.RestoreDrift(), nil
 	}, kopf.ID("drift"))
 	r.OnChild(sel, kopf.Resource("v1", "configmaps"), func(_ context.Context, c *kopf.ChildChange) error {
 		if f.late[c.Name()] {

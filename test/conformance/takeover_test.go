@@ -74,7 +74,7 @@ const finishedVectors = 3
 // some is continued.
 func expectPlan(t *testing.T, cluster *testenv.Cluster, namespace string, registry *kopf.Registry, objects, continued int) {
 	g := gomega.NewWithT(t)
-	handlers, err := registry.Handlers(nil)
+	handlers, err := registry.Declarations().Handlers(nil)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	c, err := inspect.Connect(t.Context(), cluster.Config(), inspect.Program{Handlers: handlers})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
@@ -174,7 +174,7 @@ func (l *startLog) of(name string) []takeoverStart {
 }
 
 // wrap records the starts of a handler under its id.
-func (l *startLog) wrap(id string, fn kopf.ChangeFunc) kopf.ChangeFunc {
+func (l *startLog) wrap(id string, fn func(context.Context, *kopf.Change) error) func(context.Context, *kopf.Change) error {
 	return func(ctx context.Context, c *kopf.Change) error {
 		l.mu.Lock()
 		if l.starts == nil {
@@ -198,7 +198,7 @@ func byHandler(starts []takeoverStart) map[string][]int {
 // handlers returns the handlers of the killed Kopf operator.
 func (l *startLog) handlers() *kopf.Registry {
 	registry, sel := kopf.NewRegistry(), kopf.Resource("kopf.dev/v1", "kopfexamples")
-	create := func(id string, fn kopf.ChangeFunc, options ...kopf.CreateOption) {
+	create := func(id string, fn func(context.Context, *kopf.Change) error, options ...kopf.ChangeOption) {
 		registry.OnCreate(sel, l.wrap(id, fn), append(options, kopf.ID(id))...)
 	}
 	create("create_plain", succeed)
@@ -233,7 +233,7 @@ func (l *startLog) parent(_ context.Context, c *kopf.Change) error {
 func succeed(context.Context, *kopf.Change) error { return nil }
 
 // twice fails temporarily two times before it succeeds.
-func twice(finish func(*kopf.Change)) kopf.ChangeFunc {
+func twice(finish func(*kopf.Change)) func(context.Context, *kopf.Change) error {
 	return func(_ context.Context, c *kopf.Change) error {
 		if c.Retry() < 2 {
 			return kopf.Temporary(errors.New("not yet"), time.Second)

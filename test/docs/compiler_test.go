@@ -14,7 +14,7 @@ func TestCompilerFindsMistakes(t *testing.T) {
 		"declarations":                               {"```go\nfunc f(c *kopf.Change) string { return c.Name() }\n```\n", ""},
 		"declarations with a mistake":                {"```go\nfunc f(c *kopf.Change) int {\n\treturn c.Name()\n}\n```\n", "p.md:3: cannot use c.Name()"},
 		"an unused variable of a function":           {"```go\nfunc f() {\n\tx := 1\n}\n```\n", "p.md:3: declared and not used: x"},
-		"statements":                                 {"```go\nerr := kopf.Run(ctx, kopf.Options{})\n```\n", ""},
+		"statements":                                 {"```go\nerr := kopf.Run(ctx, kopf.Options{Registry: kopf.DefaultRegistry})\n```\n", ""},
 		"statements with a mistake":                  {"```go\nx := 1\n\nx = kopf.Nothing\n```\n", "p.md:4: undefined: kopf.Nothing"},
 		"both":                                       {"```go\nx := f()\n\nfunc f() int { return 1 }\n\nx++\n```\n", ""},
 		"both with a mistake":                        {"```go\nx := f()\n\nfunc f() int {\n\treturn y\n}\n```\n", "p.md:5: undefined: y"},

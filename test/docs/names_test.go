@@ -17,32 +17,32 @@ var (
 	// inline matches code within the text.
 	inline = regexp.MustCompile("`[^`]+`")
 	// symbols matches names of packages that users import.
-	symbols = regexp.MustCompile(`\b(backoff|kopf|kopftest|lifecycles|login|servers|storage)\.([A-Z]\w*[a-z]\w*)`)
+	symbols = regexp.MustCompile(`\b(backoff|convergence|diff|hierarchy|kopf|kopftest|lifecycles|login|memo|object|patch|rollout|selector|servers|stop|storage)\.([A-Z]\w*[a-z]\w*)`)
 	// methods matches methods of the arguments of handlers.
 	methods = regexp.MustCompile(`\b([aceist])\.([A-Z]\w*)\(`)
-	// fields matches settings and options.
+	// fields matches settings and options, and names of package settings.
 	fields = regexp.MustCompile(`\b(?:[sS]ettings|(Options))\.([A-Z]\w+)(?:\.([A-Z]\w+))?`)
 )
 
 // ofKopf are names of Kopf that the documentation compares with those of this project.
 var ofKopf = strings.Fields(`
-	AdmissionError AnnotationsDiffBaseStorage AnnotationsProgressStorage BodyEssence ConnectionInfo
-	DaemonStoppingReason DiffBaseStorage DiffOperation ErrorsMode LocalObjectLogger LogFormat LoginError Meta
+	AdmissionError AnnotationsDiffBaseStorage AnnotationsProgressStorage Body BodyEssence ConnectionInfo
+	DaemonStoppingReason Diff DiffBaseStorage DiffItem DiffOperation ErrorsMode LocalObjectLogger LogFormat LoginError Memo Meta
 	MultiDiffBaseStorage MultiProgressStorage ObjectLogger ObjectReference OperatorRegistry OperatorSettings
-	OwnerReference ProgressRecord ProgressStorage RawBody RawEvent SmartProgressStorage Spec Status
+	OwnerReference Patch ProgressRecord ProgressStorage RawBody RawEvent SmartProgressStorage Spec Status
 	StatusDiffBaseStorage StatusProgressStorage Store UserInfo WebhookAutoServer WebhookAutoTunnel
 	WebhookClientConfig WebhookClientConfigService WebhookFn WebhookK3dServer WebhookMinikubeServer
-	WebhookNgrokTunnel`)
+	WebhookNgrokTunnel WebhookServer`)
 
 // arguments are the types of the arguments of handlers, by the names that the
 // documentation gives to the arguments.
 var arguments = map[string][]string{
-	"a": {"Admission", "AdmissionOf", "Activity"},
-	"c": {"Change", "ChangeOf", "ChildChange", "ChildChangeOf", "FamilyChange"},
-	"e": {"WatchEvent", "EventOf"},
-	"i": {"Indexed", "IndexedOf"},
+	"a": {"Admission", "Activity"},
+	"c": {"Change", "ChildChange", "Drift"},
+	"e": {"WatchEvent"},
+	"i": {"Indexed"},
 	"s": {"Startup"},
-	"t": {"Task", "TaskOf", "Tick", "TickOf"},
+	"t": {"Task", "Tick"},
 }
 
 func TestNamesInTheTextExist(t *testing.T) {
@@ -85,6 +85,9 @@ func (c namesChecker) missing(code string) []string {
 		if match[1] != "" {
 			owner = c.lookup("kopf", "Options")
 		}
+		if strings.HasPrefix(match[0], "settings.") && match[3] == "" && c.lookup("settings", match[2]) != nil {
+			continue
+		}
 		if group := c.member(owner, match[2]); group == nil || match[3] != "" && c.member(group, match[3]) == nil {
 			found = append(found, match[0])
 		}
@@ -123,10 +126,13 @@ func TestMissing(t *testing.T) {
 		"`kopf.PRESENT`, `kopf.on.create`":               "",
 		"`kopf.OperatorSettings`":                        "",
 		"`storage.OperatorSettings`":                     "storage.OperatorSettings",
-		"`c.Spec().Int64(\"size\")`, `t.Latest()`":       "",
-		"`c.Latest()`":                                   "c.Latest()",
+		"`c.Spec().Int64(\"size\")`, `t.Wait()`":         "",
+		"`c.Wait()`":                                     "c.Wait()",
 		"`Settings.Execution.Workers`":                   "",
 		"`settings.Execution.Worker`":                    "settings.Execution.Worker",
+		"`settings.AdmissionServer`":                     "",
+		"`settings.AdmissionClient`":                     "settings.AdmissionClient",
+		"`stop.Deleted`, `stop.Finished`":                "stop.Finished",
 		"`Options.Registry`, `o.Settings.Posting.Level`": "",
 		"`Options.Handlers`":                             "Options.Handlers",
 	}

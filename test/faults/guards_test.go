@@ -66,12 +66,12 @@ var guards = map[string]guard{
 		instead: "return err",
 	},
 	"a lost answer: a transformation is not repeated on its own result": {
-		file: "internal/write/inflight.go", plan: "resuming-once/k=3/lost-answer",
+		file: "internal/write/state.go", plan: "resuming-once/k=3/lost-answer",
 		code:    "s.noteArrived(f)\n",
 		instead: "_ = f\n",
 	},
 	"a late commit: a write that was given up is still expected": {
-		file: "internal/write/inflight.go", plan: "resuming-once/k=3/late",
+		file: "internal/write/state.go", plan: "resuming-once/k=3/late",
 		code:    "return f.version != body.ResourceVersion()",
 		instead: "return true",
 	},
@@ -86,17 +86,17 @@ var guards = map[string]guard{
 		instead: "s.edits[i].StatusWritten = false",
 	},
 	"another operator: its base is kept": {
-		file: "internal/write/overtaken.go", plan: "refusal/k=1/takeover-alive",
+		file: "internal/write/conflict.go", plan: "refusal/k=1/takeover-alive",
 		code:    "continues || err != nil {",
 		instead: "continues || err == nil {",
 	},
 	"another operator: its records are kept": {
-		file: "internal/write/overtaken.go", plan: "retries/k=2/takeover-midway",
+		file: "internal/write/conflict.go", plan: "retries/k=2/takeover-midway",
 		code:    "!hasAdvanced(theirs, u.Cycle.Progress.Load(id))",
 		instead: "err == nil",
 	},
 	"another operator: one outcome of an attempt counts, as a whole": {
-		file: "internal/write/overtaken.go", plan: "patches/k=2/takeover-alive",
+		file: "internal/write/conflict.go", plan: "patches/k=2/takeover-alive",
 		code:    "return overtaken || u.finished",
 		instead: "return overtaken && false",
 	},
@@ -156,8 +156,8 @@ var guards = map[string]guard{
 		instead: "f.Memory.DaemonsRunning || false && slices.ContainsFunc(p.Background, needsFinalizer)",
 	},
 	"a daemon: the finalizer stays until it has ended": {
-		file: "decision.go", plan: "background",
-		code:    "DaemonsRunning: now.Deleting && p.object.background.areDaemonsRunning()",
+		file: "internal/plan/decision.go", plan: "background",
+		code:    "DaemonsRunning: now.Deleting && c.DaemonsRunning",
 		instead: "DaemonsRunning: false",
 	},
 	"a deletion: the finalizer exists before any handler is called": {

@@ -84,7 +84,7 @@ func (r *run) bury() {
 }
 
 // handle records the calls of a handler in the history.
-func (o *operator) handle(id string, fn kopf.ChangeFunc) kopf.ChangeFunc {
+func (o *operator) handle(id string, fn func(context.Context, *kopf.Change) error) func(context.Context, *kopf.Change) error {
 	return func(ctx context.Context, c *kopf.Change) error {
 		if !o.run.history.called(o, id, c) {
 			return errDead

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -80,26 +81,26 @@ type declarations struct {
 	resource kopf.Selector
 }
 
-func (d declarations) onCreate(id string, fn kopf.ChangeFunc) {
+func (d declarations) onCreate(id string, fn func(context.Context, *kopf.Change) error) {
 	d.registry.OnCreate(d.resource, d.operator.handle(id, fn), kopf.ID(id))
 }
 
 // onCreateAndResume declares one function for both causes.
-func (d declarations) onCreateAndResume(id string, fn kopf.ChangeFunc) {
+func (d declarations) onCreateAndResume(id string, fn func(context.Context, *kopf.Change) error) {
 	handler := d.operator.handle(id, fn)
 	d.registry.OnCreate(d.resource, handler, kopf.ID(id))
 	d.registry.OnResume(d.resource, handler, kopf.ID(id))
 }
 
-func (d declarations) onUpdate(fn kopf.ChangeFunc, options ...kopf.UpdateOption) {
+func (d declarations) onUpdate(fn func(context.Context, *kopf.Change) error, options ...kopf.ChangeOption) {
 	d.registry.OnUpdate(d.resource, d.operator.handle("update", fn), append(options, kopf.ID("update"))...)
 }
 
-func (d declarations) onDelete(id string, fn kopf.ChangeFunc) {
+func (d declarations) onDelete(id string, fn func(context.Context, *kopf.Change) error) {
 	d.registry.OnDelete(d.resource, d.operator.handle(id, fn), kopf.ID(id))
 }
 
-func (d declarations) onResume(id string, fn kopf.ChangeFunc, options ...kopf.ResumeOption) {
+func (d declarations) onResume(id string, fn func(context.Context, *kopf.Change) error, options ...kopf.ChangeOption) {
 	d.registry.OnResume(d.resource, d.operator.handle(id, fn), append(options, kopf.ID(id))...)
 }
 

@@ -190,7 +190,7 @@ func returnConstant(_ context.Context, c *kopf.Change) error {
 }
 
 // failing fails a number of times before it does something.
-func failing(times int, then kopf.ChangeFunc) kopf.ChangeFunc {
+func failing(times int, then func(context.Context, *kopf.Change) error) func(context.Context, *kopf.Change) error {
 	return func(ctx context.Context, c *kopf.Change) error {
 		if c.Retry() < times {
 			return kopf.Temporary(errors.New("not yet"), 30*time.Millisecond)
@@ -201,7 +201,7 @@ func failing(times int, then kopf.ChangeFunc) kopf.ChangeFunc {
 
 // patching sets a value in the status, increments a counter there, and appends an item to the
 // spec, so that repetitions are visible.
-func patching(item string) kopf.ChangeFunc {
+func patching(item string) func(context.Context, *kopf.Change) error {
 	return func(_ context.Context, c *kopf.Change) error {
 		c.Patch().Merge(map[string]any{"status": map[string]any{"phase": item}})
 		c.Patch().Apply(func(obj *unstructured.Unstructured) error {

@@ -24,7 +24,7 @@ type companion struct {
 
 // accompany declares a daemon, a timer, an event handler, and an index.
 func (o *stormOperator) accompany(r *kopf.Registry, kex kopf.Selector) {
-	if third := kopf.Labels(kopf.Filters{"example.com/third": kopf.Equal("a")}); o.storm.free {
+	if third := kopf.Labels(map[string]kopf.Matcher{"example.com/third": kopf.Equal("a")}); o.storm.free {
 		r.Daemon(kex, o.daemon, third, kopf.ID("daemon"))
 	} else {
 		r.Daemon(kex, o.daemon, kopf.ID("daemon"))

@@ -111,9 +111,9 @@ func (o *stormOperator) drift(_ context.Context, c *kopf.Drift) (kopf.Resolution
 	dice, alive := o.storm.subject(c.Name()).calledFor(o, "drift")
 	switch {
 	case !alive:
-		return kopf.Restore(), errDead
+		return kopf.RestoreDrift(), errDead
 	case dice.IntN(10) == 0 && !o.storm.calm.Load():
-		return kopf.Restore(), errors.New("not now")
+		return kopf.RestoreDrift(), errors.New("not now")
 	}
 	var paths []string
 	for _, field := range c.Fields() {
@@ -125,7 +125,7 @@ func (o *stormOperator) drift(_ context.Context, c *kopf.Drift) (kopf.Resolution
 }
 
 // look notes what a handler of children sees, and fails by chance.
-func (o *stormOperator) look(kind string) kopf.ChildFunc {
+func (o *stormOperator) look(kind string) func(context.Context, *kopf.ChildChange) error {
 	return func(_ context.Context, c *kopf.ChildChange) error {
 		defer o.works()()
 		s := o.storm.subject(c.Name())

@@ -13,13 +13,13 @@ var stormGuards = map[string]guard{
 		file: "decision.go", code: "if edited || outcome.ChangedByOthers || !c.Cycle.Settled {", instead: "if edited && outcome.ChangedByOthers {",
 	},
 	"a cycle: its records are removed when it does not exist anymore": {
-		file: "decision.go", code: "c.Cycle.Progress.Stored().HasLeftovers() {\n\t\td.Leftovers", instead: "false {\n\t\td.Leftovers",
+		file: "internal/plan/decision.go", code: "p.Cycle.Progress.Stored().HasLeftovers() {\n\t\td.Leftovers", instead: "false {\n\t\td.Leftovers",
 	},
 	"a cycle: a pass ends when others have changed the object": {
 		file: "execute.go", code: "if outcome.Gone || outcome.ChangedByOthers || p.workers.isStopping() {", instead: "if outcome.Gone || p.workers.isStopping() {",
 	},
 	"a finalizer: it is removed when no handler needs it": {
-		file: "decision.go", code: "RemoveFinalizer: c.HasFinalizer && !c.NeedsFinalizer,", instead: "RemoveFinalizer: false,",
+		file: "internal/plan/decision.go", code: "RemoveFinalizer: p.HasFinalizer && !p.NeedsFinalizer,", instead: "RemoveFinalizer: false,",
 	},
 	"a position: handlers end at the states of their calls": {
 		file: "internal/record/positions.go", code: "own := addState(open, c.New)", instead: "own := first",
@@ -34,13 +34,13 @@ var stormGuards = map[string]guard{
 		file: "internal/record/positions.go", code: "\tc.openNext(&e, open.States, begin, positions, token)\n", instead: "",
 	},
 	"a position: it is stored with the cycle": {
-		file: "internal/record/cycle.go", code: "\t\tc.Progress.Settle(id, c.Reason)\n", instead: "",
+		file: "internal/record/cycle.go", code: "\t\tc.Progress.SetAhead(id, c.Reason)\n", instead: "",
 	},
 	"a retry: it waits for its delay": {
-		file: "execution/progress.go", code: "return max(0, s.Delayed.Sub(now))", instead: "return 0 * s.Delayed.Sub(now)",
+		file: "call/progress.go", code: "return max(0, s.Delayed.Sub(now))", instead: "return 0 * s.Delayed.Sub(now)",
 	},
 	"a limit: attempts are counted": {
-		file: "execution/limits.go", code: "case l.retries != nil && retries >= *l.retries:", instead: "case l.retries != nil && retries > *l.retries+1:",
+		file: "call/attempt.go", code: "case d.Retries != nil && retries >= *d.Retries:", instead: "case d.Retries != nil && retries > *d.Retries+1:",
 	},
 	"another object of the name: the memory is not its own": {
 		file: "target.go", code: "\tt.resetFor(cached.GetUID())\n", instead: "",
@@ -49,10 +49,10 @@ var stormGuards = map[string]guard{
 		file: "eventhandler.go", code: "event.Type != apiwatch.Deleted && event.Snapshot.GetUID() == current.GetUID() {", instead: "event.Type != apiwatch.Deleted {",
 	},
 	"another object of the name: the daemons of the earlier one stop": {
-		file: "objectstate.go", code: "\ts.background.stop(handler.StopDeleted)\n\ts.writes.Reset(uid)\n", instead: "\ts.writes.Reset(uid)\n",
+		file: "objectstate.go", code: "\ts.background.stop(stop.Deleted)\n\ts.writes.Reset(uid)\n", instead: "\ts.writes.Reset(uid)\n",
 	},
 	"a deletion: daemons are asked to stop": {
-		file: "background.go", code: "\t\tb.group.Stop(handler.StopDeleted)\n\t}\n}", instead: "\t\t_ = handler.StopDeleted\n\t}\n}",
+		file: "background.go", code: "\t\tb.group.Stop(stop.Deleted)\n\t}\n}", instead: "\t\t_ = stop.Deleted\n\t}\n}",
 	},
 	"a pass: it is the only one for its object": {
 		file: "detached.go", code: "\te.currentQueue().Detach(p.key)\n", instead: "\te.currentQueue().Done(p.key)\n",
@@ -61,10 +61,10 @@ var stormGuards = map[string]guard{
 		file: "execute.go", code: "\tp.object.writes.Add(runner.Edits...)\n\trunner.Edits = nil\n", instead: "",
 	},
 	"a limit: time is counted": {
-		file: "execution/limits.go", code: "case l.timeout > 0 && runtime >= l.timeout:", instead: "case l.timeout < 0:",
+		file: "call/attempt.go", code: "case d.Timeout > 0 && runtime >= d.Timeout:", instead: "case d.Timeout < 0:",
 	},
 	"a limit: all calls have one deadline": {
-		file: "execution/limits.go", code: "context.WithTimeoutCause(ctx, l.timeout-runtime,", instead: "context.WithTimeoutCause(ctx, l.timeout,",
+		file: "call/attempt.go", code: "context.WithTimeoutCause(ctx, d.Timeout-runtime,", instead: "context.WithTimeoutCause(ctx, d.Timeout,",
 	},
 	"a resumption: handlers that were called in the first cycle are not called again": {
 		file: "decision.go", code: "p.object.handled = p.isResumed(c)", instead: "p.object.handled = false",
@@ -76,10 +76,10 @@ var stormGuards = map[string]guard{
 		file: "internal/record/keeper.go", code: "if !errors.As(err, &broken) {", instead: "if errors.As(err, &broken) || err != nil {",
 	},
 	"Kopf: what it leaves of a cycle that it has finished does not count": {
-		file: "internal/record/store.go", code: "if !isOpen {", instead: "if !isOpen && false {",
+		file: "internal/record/keeper.go", code: "if !isOpen {", instead: "if !isOpen && false {",
 	},
 	"a request: it is honored once": {
-		file: "decision.go", code: "Annotations: c.honored(), Conditions: p.conditionsOf(c)", instead: "Conditions: p.conditionsOf(c)",
+		file: "internal/plan/decision.go", code: "now.Deleting && c.DaemonsRunning, Annotations: p.honored(),", instead: "now.Deleting && c.DaemonsRunning,",
 	},
 	"a suspension: no handler is called": {
 		file: "pass.go", code: "suspension.Active {\n\t\t\treturn", instead: "suspension.Active && false {\n\t\t\treturn",

@@ -25,7 +25,7 @@ func (o *stormOperator) declare(r *kopf.Registry, kex kopf.Selector) {
 	r.OnUpdate(kex, all, kopf.ID("all"))
 	r.OnCreate(kex, parent, kopf.ID("parent"))
 	r.OnUpdate(kex, parent, kopf.ID("parent"))
-	on := kopf.Labels(kopf.Filters{"on": kopf.Equal("yes")})
+	on := kopf.Labels(map[string]kopf.Matcher{"on": kopf.Equal("yes")})
 	r.OnCreate(kex, labeled, on, kopf.ID("labeled"))
 	r.OnUpdate(kex, labeled, on, kopf.ID("labeled"))
 	resumed := o.handle("resumed", nil)
@@ -77,7 +77,7 @@ func (o *stormOperator) parent(c *kopf.Change) {
 
 // handle returns a handler that succeeds, is retried, or fails, by chance. If it has sub-handlers,
 // it registers them, and they have the outcomes.
-func (o *stormOperator) handle(id string, register func(*kopf.Change)) kopf.ChangeFunc {
+func (o *stormOperator) handle(id string, register func(*kopf.Change)) func(context.Context, *kopf.Change) error {
 	return func(ctx context.Context, c *kopf.Change) error {
 		defer o.works()()
 		s := o.storm.subject(c.Name())

@@ -143,7 +143,7 @@ func (o *stormOperator) shuffled(due []lifecycles.Due) []lifecycles.Due {
 	if len(due) == 0 {
 		return due
 	}
-	body := due[0].Cause.CallContext.Body
+	body := due[0].Object
 	dice := o.storm.dice(o.name, "order", body.Name(), body.ResourceVersion(), len(due))
 	shuffled := slices.Clone(due)
 	dice.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-go/kopf/internal/request"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/request"
 )
 
 // requestPrefix is that of the annotations with requests.

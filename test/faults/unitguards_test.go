@@ -64,40 +64,40 @@ var unitGuards = map[string]unitGuard{
 		"patches.go", "return s.isOvertaken(ctx, u, id)", "return false, nil", "TestGuard10",
 	},
 	"10 an overtaken record stands: its edit is dropped": {
-		"overtaken.go", "return overtaken || u.finished", "_ = overtaken\nreturn u.finished", "TestGuard10",
+		"conflict.go", "return overtaken || u.finished", "_ = overtaken\nreturn u.finished", "TestGuard10",
 	},
 	"10 an overtaken record stands: for all writes of a pass": {
 		"commit.go", "u.changedByOthers = s.changedByOthers\n", "", "TestGuard10AllWrites",
 	},
 	"11 a finished cycle stands: the base": {
-		"overtaken.go", "continues || err != nil {", "continues || err == nil {", "TestGuard11",
+		"conflict.go", "continues || err != nil {", "continues || err == nil {", "TestGuard11",
 	},
 	"11 a finished cycle stands: the finalizer": {
-		"overtaken.go", "u.Cycle.Reason != cause.Delete || ", "u.Cycle.Reason != cause.Delete || true || ", "TestGuard11",
+		"conflict.go", "u.Cycle.Reason != cause.Delete || ", "u.Cycle.Reason != cause.Delete || true || ", "TestGuard11",
 	},
 	"11 a finished cycle stands: its edits are dropped": {
-		"overtaken.go", "return overtaken || u.finished", "return overtaken", "TestGuard11",
+		"conflict.go", "return overtaken || u.finished", "return overtaken", "TestGuard11",
 	},
 	"nothing is written to a released object: not by the next write of a pass": {
 		"commit.go", "if u.isReleased(s.body, s.writer.finalizer()) {", "if false {", "TestNothingIsWrittenToAReleasedObject",
 	},
 	"12 an unanswered edit that arrived is not repeated": {
-		"inflight.go", "s.noteArrived(f)\n", "_ = f\n", "TestGuard12",
+		"state.go", "s.noteArrived(f)\n", "_ = f\n", "TestGuard12",
 	},
 	"13 an unanswered write that is bound to the current version is kept": {
-		"inflight.go", "return f.version != body.ResourceVersion()", "return true", "TestGuard13",
+		"state.go", "return f.version != body.ResourceVersion()", "return true", "TestGuard13",
 	},
 	"14 a rejected edit fails its own handler only: its handler fails": {
 		"commit.go", "case isRejected(err):", "case false:", "TestGuard14",
 	},
 	"14 a rejected edit fails its own handler only: the others are written": {
-		"rejection.go", "\ts.failHandler(u, next, rejection)\n\ts.state.drop(next)", "\tfor _, edit := range tried {\n\t\ts.failHandler(u, edit, rejection)\n\t\ts.state.drop(edit)\n\t}", "TestGuard14",
+		"refusal.go", "\ts.failHandler(u, next, rejection)\n\ts.state.drop(next)", "\tfor _, edit := range tried {\n\t\ts.failHandler(u, edit, rejection)\n\t\ts.state.drop(edit)\n\t}", "TestGuard14",
 	},
 	"a rejection that begins meanwhile blames no handler": {
-		"rejection.go", "s.dryRunWith(ctx, u, accepted); err != nil {", "s.dryRunWith(ctx, u, accepted); false {", "TestAPolicyThatBegins",
+		"refusal.go", "s.dryRunWith(ctx, u, accepted); err != nil {", "s.dryRunWith(ctx, u, accepted); false {", "TestAPolicyThatBegins",
 	},
 	"15 rejected records blame no handler": {
-		"rejection.go", "err != nil || len(suspects) == 0 {", "err != nil && len(suspects) == 0 {", "TestGuard15",
+		"refusal.go", "err != nil || len(suspects) == 0 {", "err != nil && len(suspects) == 0 {", "TestGuard15",
 	},
 	"16 an empty patch is not sent": {
 		"commit.go", "if len(merge) == 0 {", "if false {", "TestGuard16",
@@ -121,10 +121,10 @@ var unitGuards = map[string]unitGuard{
 		"update.go", "(u.Cycle.Reason != cause.Delete || u.Decision.RemoveFinalizer)", "u.Cycle.Reason != \"\"", "TestGuard19DecisionsAreMadeAgainOnEveryVersion",
 	},
 	"an object is gone only if the API server says so": {
-		"notfound.go", "if !namesObject(notFound, s.target.Key.Name) {", "if false {", "TestAnObjectIsGone",
+		"session.go", "if !namesObject(notFound, s.target.Key.Name) {", "if false {", "TestAnObjectIsGone",
 	},
 	"an object is gone only if a list confirms it": {
-		"notfound.go", `case uid != "" && (s.state.uid == "" || uid == s.state.uid):`, `case uid == "-":`, "TestAnObjectIsGone",
+		"session.go", `case uid != "" && (s.state.uid == "" || uid == s.state.uid):`, `case uid == "-":`, "TestAnObjectIsGone",
 	},
 	"an object is gone until a later version shows up": {
 		"state.go", `return !s.deleted && s.minVersion != "" && version != s.minVersion && !s.isStale(version)`, "return false", "TestALaterVersion",
@@ -145,10 +145,10 @@ var unitGuards = map[string]unitGuard{
 		"commit.go", "if !isStatusUnserved(err, confirmed) {", "if true {", "TestResultIsStoredWhenTheStatusIsNoLonger",
 	},
 	"the status follows its definition: the other parts of the edits are not repeated": {
-		"subresource.go", "s.state.edits = statusOf(complete, patch.Minimal(s.body.Raw(), theirs))", "_ = theirs", "TestDroppedStatus",
+		"dropped.go", "s.state.edits = statusOf(complete, patch.Minimal(s.body.Raw(), theirs))", "_ = theirs", "TestDroppedStatus",
 	},
 	"the status follows its definition: it is a subresource although it was not found": {
-		"subresource.go", "if object.Equal(patch.Minimal(s.body.Raw(), merge), merge) {", "if _ = object.Equal; false {", "TestSuccessIsNotRecorded",
+		"dropped.go", "if object.Equal(patch.Minimal(s.body.Raw(), merge), merge) {", "if _ = object.Equal; false {", "TestSuccessIsNotRecorded",
 	},
 	"an edit is written completely: its status, when a deletion is put off": {
 		"commit.go", "if separate && !u.deletesObject(s.body, s.writer.finalizer()) {", "if separate {", "TestStatusIsWritten",

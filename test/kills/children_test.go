@@ -108,9 +108,9 @@ func (s *shop) declareHandlers(r *kopf.Registry) {
 	r.Ensure(examples, s.children, kopf.ID("children"), kopf.Recreate("Job.batch"))
 	r.OnDrift(examples, func(_ context.Context, d *kopf.Drift) (kopf.Resolution, error) {
 		if d.Key().Kind == deployments.Kind && !d.Deleted() {
-			return kopf.Accept(), nil
+			return kopf.AcceptDrift(), nil
 		}
-		return kopf.Restore(), nil
+		return kopf.RestoreDrift(), nil
 	}, kopf.ID("drift"))
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	steps "github.com/kopf-go/kopf/pkg/model/rollout"
 	"github.com/kopf-go/kopf/test/kopfrules"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -63,7 +64,7 @@ func (r *rollout) declareHandler(registry *kopf.Registry) {
 			return nil
 		}
 		return r.handle(c.Name())
-	}, kopf.ID("fn"), kopf.Revision(revision), kopf.Rollout(kopf.First(2), kopf.Then(2)))
+	}, kopf.ID("fn"), kopf.Revision(revision), kopf.Rollout(steps.First(2), steps.Then(2)))
 }
 
 // handle is the handler under the second revision. It knows what must not happen.

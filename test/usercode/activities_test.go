@@ -11,6 +11,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/login"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // self is the name of the operator for code that is not called for an object.
@@ -40,8 +43,8 @@ var ownSites = map[string]ownSite{
 	}},
 	"login": {essential: true, declare: func(b *bench, r *kopf.Registry, c *culprit) {
 		b.noConfig = true
-		r.OnLogin(func(ctx context.Context, _ *kopf.Activity) (*kopf.Connection, error) {
-			return &kopf.Connection{Config: b.config}, c.do(ctx, self)
+		r.OnLogin(func(ctx context.Context, _ *kopf.Activity) (*login.Connection, error) {
+			return &login.Connection{Config: b.config}, c.do(ctx, self)
 		}, kopf.ID("site"))
 	}},
 	"connect": {essential: true, fatal: true, limit: shutdownTimeout, declare: func(b *bench, _ *kopf.Registry, c *culprit) {
@@ -49,7 +52,7 @@ var ownSites = map[string]ownSite{
 		b.connect = func(ctx context.Context) (*rest.Config, error) { return b.config, c.do(ctx, self) }
 	}},
 	"selector": {declare: func(_ *bench, r *kopf.Registry, c *culprit) {
-		r.OnCreate(kopf.ResourceFunc(func(r kopf.ServedResource) bool {
+		r.OnCreate(selector.Func(func(r selector.Resource) bool {
 			c.ask(self)
 			return r.Plural == "kopfexamples"
 		}), nothing, kopf.ID("site"))
@@ -57,7 +60,7 @@ var ownSites = map[string]ownSite{
 	"admission server": {fatal: true, limit: 15 * time.Second, declare: func(b *bench, r *kopf.Registry, c *culprit) {
 		r.OnValidate(examples, func(context.Context, *kopf.Admission) error { return nil }, kopf.ID("site"))
 		b.settings = append(b.settings, func(s *kopf.Settings) {
-			s.Admission.Server = kopf.AdmissionServerFunc(func(ctx context.Context, e kopf.AdmissionEndpoint) error {
+			s.Admission.Server = settings.AdmissionServerFunc(func(ctx context.Context, e settings.AdmissionEndpoint) error {
 				if err := e.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: new("https://localhost")}); err != nil {
 					return err
 				}

@@ -13,42 +13,44 @@ import (
 // covered names the sites for everything that takes code of users. Methods of Registry and Typed are as the functions
 // of their name. A reason in place of sites begins with "no:".
 var covered = map[string][]string{
-	"kopf.OnCreate":         {"create", "filter of a creation handler", "result", "error", "memo", "value of a patch"},
-	"kopf.OnUpdate":         {"update", "filter of an update handler", "decoding"},
-	"kopf.OnField":          {"field", "value before", "value after"},
-	"kopf.OnDelete":         {"delete", "filter of a deletion handler"},
-	"kopf.OnResume":         {"resume", "filter of a resume handler"},
-	"kopf.OnEvent":          {"event", "filter of an event handler", "result of an event handler", "error of an event handler", "decoding for an event handler", "filter of an event handler while recording"},
-	"kopf.Daemon":           {"daemon", "filter of a daemon"},
-	"kopf.Timer":            {"timer", "filter of a timer", "result of a timer", "error of a timer", "decoding for a timer"},
-	"kopf.NewIndex":         {"index", "filter of an index"},
-	"kopf.NewIndexOf":       {"index"},
-	"kopf.FillIndex":        {"index"},
-	"kopf.FillIndexOf":      {"index"},
-	"kopf.Ensure":           {"ensure", "filter of children"},
-	"kopf.OnChild":          {"child", "filter of a child handler"},
-	"kopf.OnChildOf":        {"child"},
-	"kopf.OnDrift":          {"drift", "filter of a drift handler"},
-	"kopf.OnValidate":       {"validate", "filter of a review", "error of a review", "decoding for a review"},
-	"kopf.OnMutate":         {"mutate", "transformation of a review"},
-	"kopf.OnStartup":        {"startup"},
-	"kopf.OnCleanup":        {"cleanup"},
-	"kopf.OnLogin":          {"login"},
-	"kopf.OnProbe":          {"no: a request of the kubelet calls it; pkg/health has tests for panics and for probes that do not return"},
-	"kopf.When":             {"filter of an update handler", "filter of a sub-handler", "filter of a sub-handler that is executed"},
-	"kopf.WhenObject":       {"filter of a Go type"},
-	"kopf.MatchFunc":        {"label", "annotation", "value", "value before", "value after"},
-	"kopf.InitialDelayFunc": {"initial delay"},
-	"kopf.NewMemo":          {"memo", "memo in a filter"},
-	"kopf.ResourceFunc":     {"selector"},
-	"kopf.Update":           {"transformation of a Go type"},
-	"kopf.Writable.Patch":   {"no: users call it, and pass an object of this library"},
-	"kopf.Commands":         {"no: it is called once, in the goroutine of the program, before anything runs"},
-	"kopf.Configure":        {"no: as Commands"},
-	"kopf.Main":             {"no: as Commands"},
-	"kopf.LogOnly":          {"no: users call it"},
-	"kopf.Options.Connect":  {"connect"},
-	"kopf.Options.Logger":   {"no: the log is where misbehavior is reported; one that blocks stops everything that logs, as in any program"},
+	"kopf.OnCreate":          {"create", "filter of a creation handler", "result", "error", "memo", "value of a patch"},
+	"kopf.OnUpdate":          {"update", "filter of an update handler", "decoding"},
+	"kopf.OnField":           {"field", "value before", "value after"},
+	"kopf.OnDelete":          {"delete", "filter of a deletion handler"},
+	"kopf.OnResume":          {"resume", "filter of a resume handler"},
+	"kopf.OnEvent":           {"event", "filter of an event handler", "result of an event handler", "error of an event handler", "decoding for an event handler", "filter of an event handler while recording"},
+	"kopf.Daemon":            {"daemon", "filter of a daemon"},
+	"kopf.Timer":             {"timer", "filter of a timer", "result of a timer", "error of a timer", "decoding for a timer"},
+	"kopf.NewIndex":          {"index", "filter of an index"},
+	"kopf.NewIndexOf":        {"index"},
+	"kopf.FillIndex":         {"index"},
+	"kopf.FillIndexOf":       {"index"},
+	"kopf.Ensure":            {"ensure", "filter of children"},
+	"kopf.OnChild":           {"child", "filter of a child handler"},
+	"kopf.OnChildOf":         {"child"},
+	"kopf.OnDrift":           {"drift", "filter of a drift handler"},
+	"kopf.OnValidate":        {"validate", "filter of a review", "error of a review", "decoding for a review"},
+	"kopf.OnMutate":          {"mutate", "transformation of a review"},
+	"kopf.OnStartup":         {"startup"},
+	"kopf.OnCleanup":         {"cleanup"},
+	"kopf.OnLogin":           {"login"},
+	"kopf.OnProbe":           {"no: a request of the kubelet calls it; pkg/health has tests for panics and for probes that do not return"},
+	"kopf.When":              {"filter of an update handler", "filter of a sub-handler", "filter of a sub-handler that is executed"},
+	"kopf.WhenObject":        {"filter of a Go type"},
+	"kopf.MatchFunc":         {"label", "annotation", "value", "value before", "value after"},
+	"kopf.InitialDelayFunc":  {"initial delay"},
+	"memo.New":               {"memo", "memo in a filter"},
+	"selector.Func":          {"selector"},
+	"kopf.Update":            {"transformation of a Go type"},
+	"kopf.Arguments":         {"no: users call its methods; only their tests implement it"},
+	"memo.Holder.Memo":       {"no: users call it, and pass the arguments of a handler"},
+	"kopf.Change.Subhandler": {"sub-handler", "sub-handler that is executed", "filter of a sub-handler", "filter of a sub-handler that is executed"},
+	"kopf.Commands":          {"no: it is called once, in the goroutine of the program, before anything runs"},
+	"kopf.Configure":         {"no: as Commands"},
+	"kopf.Main":              {"no: as Commands"},
+	"kopf.LogOnly":           {"no: users call it"},
+	"kopf.Options.Connect":   {"connect"},
+	"kopf.Options.Logger":    {"no: the log is where misbehavior is reported; one that blocks stops everything that logs, as in any program"},
 
 	"settings.Execution.Lifecycle":                 {"lifecycle"},
 	"settings.Admission.Server":                    {"admission server"},
@@ -106,6 +108,9 @@ func isSite(name string) bool {
 // shortName returns the name without the type whose methods declare handlers, or change typed objects.
 func shortName(name string) string {
 	parts := strings.Split(name, ".")
+	if len(parts) == 3 && parts[1] == "Arguments" {
+		return parts[0] + "." + parts[1]
+	}
 	if len(parts) == 3 && (parts[1] == "Registry" || parts[1] == "Typed" || strings.HasSuffix(parts[1], "Of")) {
 		return parts[0] + "." + parts[2]
 	}
@@ -117,7 +122,7 @@ func shortName(name string) string {
 func inventory(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
-	for _, folder := range []string{"kopf", "settings", "storage"} {
+	for _, folder := range []string{"kopf", "settings", "storage", "model/memo", "model/selector"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", "pkg", folder, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(folder, err)
@@ -134,6 +139,7 @@ func inventory(t *testing.T) map[string]bool {
 			if err != nil {
 				t.Fatal(err)
 			}
+			folder := filepath.Base(folder)
 			for _, declared := range parsed.Decls {
 				switch declared := declared.(type) {
 				case *ast.FuncDecl:

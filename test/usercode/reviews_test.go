@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 func accept(context.Context, *kopf.Admission) error { return nil }
@@ -47,7 +48,7 @@ var reviewSites = map[string]func(r *kopf.Registry, c *culprit){
 		}, kopf.ID("site"))
 	},
 	"decoding for a review": func(r *kopf.Registry, _ *culprit) {
-		kopf.For[*picky](r).OnValidate(func(context.Context, *kopf.AdmissionOf[*picky]) error { return nil }, kopf.ID("site"))
+		kopf.For[*picky](r).OnValidate(func(context.Context, *picky, *kopf.Admission) error { return nil }, kopf.ID("site"))
 	},
 }
 
@@ -72,7 +73,7 @@ func review(t *testing.T, declare func(*kopf.Registry, *culprit), c *culprit) {
 		declare(r, c)
 		return r
 	}, func(s *kopf.Settings) {
-		s.Admission.Server = kopf.AdmissionServerFunc(func(ctx context.Context, e kopf.AdmissionEndpoint) error {
+		s.Admission.Server = settings.AdmissionServerFunc(func(ctx context.Context, e settings.AdmissionEndpoint) error {
 			reviews = e.Handler
 			err := e.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: new("https://localhost")})
 			<-ctx.Done()

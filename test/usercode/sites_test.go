@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/lifecycles"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -51,7 +53,7 @@ const (
 	always
 )
 
-func (c *culprit) change() kopf.ChangeFunc {
+func (c *culprit) change() func(context.Context, *kopf.Change) error {
 	return func(ctx context.Context, o *kopf.Change) error { return c.do(ctx, o.Name()) }
 }
 
@@ -62,12 +64,12 @@ func (c *culprit) predicate(a kopf.Arguments) bool {
 	return true
 }
 
-func (c *culprit) match(_ kopf.FieldValue, a kopf.Arguments) bool {
+func (c *culprit) match(_ object.Value, a kopf.Arguments) bool {
 	c.ask(a.Name())
 	return true
 }
 
-func (c *culprit) when() kopf.ObjectOption { return kopf.When(c.predicate) }
+func (c *culprit) when() kopf.Option { return kopf.When(c.predicate) }
 
 func idle(ctx context.Context, o *kopf.Task) error { <-o.Stopped(); return nil }
 
@@ -232,7 +234,7 @@ var sites = map[string]site{
 		r.OnUpdate(examples, fn, kopf.ID("site"))
 	}},
 	"memo": {paths: []string{created, retried, updated, paused}, isolation: returns, declare: func(r *kopf.Registry, c *culprit) {
-		memo := kopf.NewMemo(func() *culprit { return c }, nil)
+		memo := memo.New(func() *culprit { return c }, nil)
 		fn := func(_ context.Context, o *kopf.Change) error { memo.Of(o).ask(o.Name()); return nil }
 		r.OnCreate(examples, fn, kopf.ID("site"))
 		r.OnUpdate(examples, fn, kopf.ID("site"))
@@ -286,7 +288,7 @@ var sites = map[string]site{
 		declare: func(r *kopf.Registry, c *culprit) {
 			r.Ensure(examples, children, kopf.ID("children"))
 			r.OnDrift(examples, func(ctx context.Context, o *kopf.Drift) (kopf.Resolution, error) {
-				return kopf.Restore(), c.do(ctx, o.Name())
+				return kopf.RestoreDrift(), c.do(ctx, o.Name())
 			}, kopf.ID("site"))
 		},
 		provoke: changeChild,
@@ -295,35 +297,35 @@ var sites = map[string]site{
 		paths: []string{resumed, created, updated, paused}, isolation: returns,
 		declare: func(r *kopf.Registry, c *culprit) {
 			r.Ensure(examples, children, kopf.ID("children"))
-			r.OnDrift(examples, func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.Restore(), nil }, kopf.ID("site"), c.when())
+			r.OnDrift(examples, func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.RestoreDrift(), nil }, kopf.ID("site"), c.when())
 		},
 		provoke: changeChild,
 	},
 	"decoding": {decodes: true, paths: []string{updated, paused}, declare: func(r *kopf.Registry, c *culprit) {
-		kopf.For[*picky](r).OnUpdate(func(context.Context, *kopf.ChangeOf[*picky]) error { return nil }, kopf.ID("site"))
+		kopf.For[*picky](r).OnUpdate(func(context.Context, *picky, *kopf.Change) error { return nil }, kopf.ID("site"))
 	}},
 	"decoding for a timer": {decodes: true, paths: []string{resumed, created, retried, updated, paused}, declare: func(r *kopf.Registry, c *culprit) {
-		kopf.For[*picky](r).Timer(func(context.Context, *kopf.TickOf[*picky]) error { return nil }, kopf.ID("site"), kopf.Interval(10*time.Second))
+		kopf.For[*picky](r).Timer(func(context.Context, *picky, *kopf.Tick) error { return nil }, kopf.ID("site"), kopf.Interval(10*time.Second))
 	}},
 	"decoding for an event handler": {decodes: true, paths: []string{resumed, created, retried, updated, deleted, paused}, isolation: returns, declare: func(r *kopf.Registry, c *culprit) {
-		kopf.For[*picky](r).OnEvent(func(context.Context, *kopf.EventOf[*picky]) error { return nil }, kopf.ID("site"))
+		kopf.For[*picky](r).OnEvent(func(context.Context, *picky, *kopf.WatchEvent) error { return nil }, kopf.ID("site"))
 	}},
 	"filter of a Go type": {paths: []string{created, retried}, declare: func(r *kopf.Registry, c *culprit) {
-		kopf.For[*plain](r).OnCreate(func(context.Context, *kopf.ChangeOf[*plain]) error { return nil }, kopf.ID("site"), kopf.WhenObject(func(o *plain) bool {
+		kopf.For[*plain](r).OnCreate(func(context.Context, *plain, *kopf.Change) error { return nil }, kopf.ID("site"), kopf.WhenObject(func(o *plain) bool {
 			c.ask(o.Name)
 			return true
 		}))
 	}},
 	"transformation of a Go type": {paths: []string{created, retried}, isolation: returns, declare: func(r *kopf.Registry, c *culprit) {
-		kopf.For[*plain](r).OnCreate(func(_ context.Context, o *kopf.ChangeOf[*plain]) error {
-			o.Update(func(p *plain) error { c.ask(p.Name); return nil })
+		kopf.For[*plain](r).OnCreate(func(_ context.Context, _ *plain, o *kopf.Change) error {
+			kopf.Update(o, func(p *plain) error { c.ask(p.Name); return nil })
 			return nil
 		}, kopf.ID("site"))
 	}},
 	"memo in a filter": {paths: []string{created}, declare: func(r *kopf.Registry, c *culprit) {
-		memos := map[string]*kopf.Memo[int]{}
+		memos := map[string]*memo.Memo[int]{}
 		for _, name := range allPaths {
-			memos[name] = kopf.NewMemo(nil, func(int) int { c.ask(name); return 0 })
+			memos[name] = memo.New(nil, func(int) int { c.ask(name); return 0 })
 		}
 		r.OnCreate(examples, nothing, kopf.ID("site"), kopf.When(func(a kopf.Arguments) bool {
 			if memo := memos[a.Name()]; memo != nil {
@@ -341,10 +343,10 @@ var sites = map[string]site{
 		recorded: true,
 	},
 	"label": {paths: []string{updated, paused}, declare: func(r *kopf.Registry, c *culprit) {
-		r.OnUpdate(examples, nothing, kopf.ID("site"), kopf.Labels(kopf.Filters{"app": kopf.MatchFunc(c.match)}))
+		r.OnUpdate(examples, nothing, kopf.ID("site"), kopf.Labels(map[string]kopf.Matcher{"app": kopf.MatchFunc(c.match)}))
 	}},
 	"annotation": {paths: []string{updated, paused}, declare: func(r *kopf.Registry, c *culprit) {
-		r.OnUpdate(examples, nothing, kopf.ID("site"), kopf.Annotations(kopf.Filters{"for": kopf.MatchFunc(c.match)}))
+		r.OnUpdate(examples, nothing, kopf.ID("site"), kopf.Annotations(map[string]kopf.Matcher{"for": kopf.MatchFunc(c.match)}))
 	}},
 	"value": {paths: []string{updated, paused}, declare: func(r *kopf.Registry, c *culprit) {
 		r.OnUpdate(examples, nothing, kopf.ID("site"), kopf.Field("spec.size"), kopf.Value(kopf.MatchFunc(c.match)))
@@ -359,8 +361,8 @@ var sites = map[string]site{
 		r.Daemon(examples, idle, kopf.ID("site"), kopf.InitialDelayFunc(func(a kopf.Arguments) time.Duration { c.ask(a.Name()); return 0 }))
 	}},
 	"lifecycle": {paths: []string{created, retried, updated, deleted, paused}, settings: func(s *kopf.Settings, c *culprit) {
-		s.Execution.Lifecycle = func(due []kopf.Due) []kopf.Due {
-			c.ask(due[0].Arguments().Name())
+		s.Execution.Lifecycle = func(due []lifecycles.Due) []lifecycles.Due {
+			c.ask(due[0].Object.Name())
 			return due
 		}
 	}},

@@ -63,7 +63,7 @@ func (i *innocents) count(id, name string) int {
 }
 
 // result stores the size of the object.
-func (i *innocents) result(id string) kopf.ChangeFunc {
+func (i *innocents) result(id string) func(context.Context, *kopf.Change) error {
 	return func(_ context.Context, c *kopf.Change) error {
 		i.note(id, c.Name())
 		size, _ := c.Spec().Int64("size")

@@ -245,7 +245,7 @@ func TestWhatCannotBeStoredHoldsNeitherDaemonsNorSuspensions(t *testing.T) {
 			<-task.Stopped()
 			running--
 			return nil
-		}, kopf.ID("watch"), kopf.Labels(kopf.Filters{"watched": kopf.Equal("yes")}))
+		}, kopf.ID("watch"), kopf.Labels(map[string]kopf.Matcher{"watched": kopf.Equal("yes")}))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		expect := func(what string, want int) {
 			t.Helper()

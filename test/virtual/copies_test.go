@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-go/kopf/internal/condition"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
-	"github.com/kopf-go/kopf/pkg/model/condition"
 )
 
 // copyOf returns what `kubectl get -o yaml` saves of an object, under another name and without the status.

@@ -97,7 +97,7 @@ func (b *bench) writesOf(part func()) int {
 
 const red = "children ConfigMap default/theme: data.color (by kubectl-edit) is red instead of blue"
 
-func accept(*kopf.Drift) (kopf.Resolution, error) { return kopf.Accept(), nil }
+func accept(*kopf.Drift) (kopf.Resolution, error) { return kopf.AcceptDrift(), nil }
 
 func TestDriftIsToldAndRestored(t *testing.T) {
 	withDrift(t, func(b *bench) {
@@ -105,7 +105,7 @@ func TestDriftIsToldAndRestored(t *testing.T) {
 		b.answer = func(c *kopf.Drift) (kopf.Resolution, error) {
 			field, _ := c.Field("data.color")
 			since = field.Since
-			return kopf.Restore(), nil
+			return kopf.RestoreDrift(), nil
 		}
 		before := time.Now()
 		if writes := b.writesOf(func() { b.change(`{"data": {"color": "red", "more": "x"}}`) }); writes != 1 {
@@ -178,7 +178,7 @@ func TestOneFieldIsAcceptedAndAnotherOneRestored(t *testing.T) {
 
 		b.told = nil
 		b.answer = func(*kopf.Drift) (kopf.Resolution, error) {
-			return kopf.Accept(), kopf.Permanent(errors.New("never"))
+			return kopf.AcceptDrift(), kopf.Permanent(errors.New("never"))
 		}
 		b.change(`{"data": {"font": "mono"}}`)
 		if len(b.told) != 1 {
@@ -197,9 +197,9 @@ func TestChangeDuringADecisionIsNotLost(t *testing.T) {
 		b.answer = func(*kopf.Drift) (kopf.Resolution, error) {
 			if len(b.told) == 1 {
 				err := b.Client().Patch(b.t.Context(), newTheme(), client.RawPatch(types.MergePatchType, []byte(`{"data": {"font": "mono"}}`)), client.FieldOwner("other"))
-				return kopf.Accept(), err
+				return kopf.AcceptDrift(), err
 			}
-			return kopf.Accept(), nil
+			return kopf.AcceptDrift(), nil
 		}
 		b.change(`{"data": {"color": "red"}}`)
 		b.expectTold(red, red+", data.font (by other) is mono instead of serif")
@@ -217,7 +217,7 @@ func TestAcceptedFieldIsAskedAboutAgainOnRequest(t *testing.T) {
 		b.answer = accept
 		b.change(`{"data": {"color": "red"}}`)
 		b.told = nil
-		b.answer = func(*kopf.Drift) (kopf.Resolution, error) { return kopf.Restore(), nil }
+		b.answer = func(*kopf.Drift) (kopf.Resolution, error) { return kopf.RestoreDrift(), nil }
 		b.change(`{"metadata": {"annotations": {"kopf.zalando.org/kopf-ensured": null}}}`)
 		b.expectTold(red)
 		b.expectColor("blue")
@@ -230,9 +230,9 @@ func TestFailedDecisionIsRetried(t *testing.T) {
 		failing := true
 		b.answer = func(*kopf.Drift) (kopf.Resolution, error) {
 			if failing {
-				return kopf.Accept(), errors.New("the ticket system is down")
+				return kopf.AcceptDrift(), errors.New("the ticket system is down")
 			}
-			return kopf.Restore(), nil
+			return kopf.RestoreDrift(), nil
 		}
 		b.change(`{"data": {"color": "red"}}`)
 		b.expectColor("red")
@@ -273,7 +273,7 @@ func TestUndecidedFieldIsNotRestoredTogetherWithAnother(t *testing.T) {
 			if failing {
 				return kopf.Resolution{}, errors.New("not yet")
 			}
-			return kopf.Accept(), nil
+			return kopf.AcceptDrift(), nil
 		}, kopf.ID("drift"))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		b.Harness, b.t = h, t
@@ -309,7 +309,7 @@ func TestDeletionOfAChildIsTold(t *testing.T) {
 		}
 		b.Patch(newExample(), `{"spec": {"color": "green"}}`) // the mistake is still there
 		b.Advance(time.Minute)
-		b.answer = func(*kopf.Drift) (kopf.Resolution, error) { return kopf.Restore(), nil }
+		b.answer = func(*kopf.Drift) (kopf.Resolution, error) { return kopf.RestoreDrift(), nil }
 		b.Patch(newExample(), `{"spec": {"color": "red"}}`)
 		b.Advance(time.Minute)
 		b.expectColor("red")
@@ -354,7 +354,7 @@ func TestOwnMarksAreRestoredWithoutAQuestion(t *testing.T) {
 // that returns the child decides who is asked.
 func TestSeveralFunctionsForSeveralHandlers(t *testing.T) {
 	var told []string
-	answering := func(id string, resolution kopf.Resolution) kopf.DriftFunc {
+	answering := func(id string, resolution kopf.Resolution) func(context.Context, *kopf.Drift) (kopf.Resolution, error) {
 		return func(_ context.Context, c *kopf.Drift) (kopf.Resolution, error) {
 			told = append(told, id+" about "+c.EnsuredBy())
 			return resolution, nil
@@ -367,9 +367,9 @@ func TestSeveralFunctionsForSeveralHandlers(t *testing.T) {
 			other.Name, other.Data = "other", map[string]string{"color": "black"}
 			return []client.Object{other}, nil
 		}, kopf.ID("others"))
-		r.OnDrift(examples, answering("all", kopf.Restore()), kopf.ID("all"))
-		r.OnDrift(examples, answering("some", kopf.Accept()), kopf.ID("some"), kopf.EnsuredBy("others"))
-		r.OnDrift(examples, answering("none", kopf.Accept()), kopf.ID("none"), kopf.Labels(kopf.Filters{"no": kopf.Present()}))
+		r.OnDrift(examples, answering("all", kopf.RestoreDrift()), kopf.ID("all"))
+		r.OnDrift(examples, answering("some", kopf.AcceptDrift()), kopf.ID("some"), kopf.EnsuredBy("others"))
+		r.OnDrift(examples, answering("none", kopf.AcceptDrift()), kopf.ID("none"), kopf.Labels(map[string]kopf.Matcher{"no": kopf.Present()}))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		h.Create(newExample())
 		h.Advance(time.Minute)
@@ -395,7 +395,7 @@ func TestPatchOfADecisionIsWritten(t *testing.T) {
 	withDrift(t, func(b *bench) {
 		b.answer = func(c *kopf.Drift) (kopf.Resolution, error) {
 			c.Patch().Set("yes", "status", "drifted")
-			return kopf.Restore(), nil
+			return kopf.RestoreDrift(), nil
 		}
 		b.change(`{"data": {"color": "red"}}`)
 		one := newExample()
@@ -410,11 +410,11 @@ func TestTypedParentThatDoesNotFit(t *testing.T) {
 	var told int
 	withOperator(t, func(r *kopf.Registry) {
 		r.Ensure(kopf.Resource("v1", "secrets"), theme, kopf.ID("children"))
-		kopf.For[*corev1.Secret](r).OnDrift(func(_ context.Context, c *kopf.DriftOf[*corev1.Secret]) (kopf.Resolution, error) {
-			if c.Object().Name == "one" {
+		kopf.For[*corev1.Secret](r).OnDrift(func(_ context.Context, secret *corev1.Secret, c *kopf.Drift) (kopf.Resolution, error) {
+			if secret.Name == "one" {
 				told++
 			}
-			return kopf.Accept(), nil
+			return kopf.AcceptDrift(), nil
 		}, kopf.ID("drift"))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		h.Create(kopftest.Object(`{apiVersion: v1, kind: Secret, metadata: {namespace: default, name: one}}`))
@@ -453,9 +453,9 @@ func TestDriftWaitsUntilTheParentFitsItsType(t *testing.T) {
 		h := kopftest.New(t, func() *kopf.Registry {
 			r := kopf.NewRegistry()
 			r.Ensure(examples, theme, kopf.ID("children"))
-			kopf.For[*sized](r).OnDrift(func(_ context.Context, c *kopf.DriftOf[*sized]) (kopf.Resolution, error) {
-				told += c.Object().Spec.Size
-				return kopf.Restore(), nil
+			kopf.For[*sized](r).OnDrift(func(_ context.Context, sized *sized, c *kopf.Drift) (kopf.Resolution, error) {
+				told += sized.Spec.Size
+				return kopf.RestoreDrift(), nil
 			}, kopf.ID("drift"))
 			return r
 		}, kopftest.CRDs(definitions), kopftest.Settings(func(s *kopf.Settings) { s.Name = "example.com" }), kopftest.Scheme(scheme))
@@ -483,7 +483,7 @@ func TestDriftWaitsUntilTheParentFitsItsType(t *testing.T) {
 }
 
 func TestMistakesInDeclarationsOfDriftAreFoundAtTheStart(t *testing.T) {
-	ignore := func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.Restore(), nil }
+	ignore := func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.RestoreDrift(), nil }
 	for name, test := range map[string]struct {
 		declare func(*kopf.Registry)
 		want    string
@@ -523,7 +523,7 @@ func TestSweepOfDecisions(t *testing.T) {
 				if field, drifted := c.Field("data.color"); drifted {
 					return kopf.AcceptFields(field.Path), nil
 				}
-				return kopf.Restore(), nil
+				return kopf.RestoreDrift(), nil
 			}, kopf.ID("drift"))
 			return r
 		}, fault, kopftest.CRDs(definitions), kopftest.Settings(func(s *kopf.Settings) { s.Name = "example.com" }))

@@ -16,7 +16,7 @@ import (
 )
 
 // themes returns a config map with the fonts, and another one in another namespace.
-func themes(fonts map[string]string) kopf.ChildrenFunc {
+func themes(fonts map[string]string) func(context.Context, *kopf.Change) ([]client.Object, error) {
 	return func(context.Context, *kopf.Change) ([]client.Object, error) {
 		near, far := newTheme(), newTheme()
 		near.Data = fonts

@@ -200,7 +200,7 @@ func TestLimitOfEnsure(t *testing.T) {
 		}, kopf.ID("children"), kopf.Limit(2))
 		r.OnDrift(examples, func(context.Context, *kopf.Drift) (kopf.Resolution, error) {
 			decided.occupy()
-			return kopf.Restore(), nil
+			return kopf.RestoreDrift(), nil
 		}, kopf.ID("drift"))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		const parents = 6

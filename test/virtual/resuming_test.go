@@ -17,7 +17,7 @@ func TestAResumeHandlerIsCalledAfterCyclesOfAnEarlierProcess(t *testing.T) {
 		value, _ := c.Body().Spec().Int64("size")
 		return value
 	}
-	fails := func(isEarly func(size int64) bool) kopf.ChangeFunc {
+	fails := func(isEarly func(size int64) bool) func(context.Context, *kopf.Change) error {
 		return func(_ context.Context, c *kopf.Change) error {
 			if isEarly(size(c)) {
 				return kopf.Temporary(errors.New("not yet"), time.Minute)

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/internal/condition"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
-	"github.com/kopf-go/kopf/pkg/model/condition"
 )
 
 // judged is an object with conditions, and children of a function that fails on demand.
@@ -27,7 +27,7 @@ type judged struct {
 }
 
 // withConditions runs a test with an object whose children are those of a function.
-func withConditions(t *testing.T, children kopf.ChildrenFunc, test func(*judged), options ...kopf.EnsureOption) {
+func withConditions(t *testing.T, children func(context.Context, *kopf.Change) ([]client.Object, error), test func(*judged), options ...kopf.ChildOption) {
 	t.Helper()
 	j := &judged{}
 	withOperator(t, func(r *kopf.Registry) {
@@ -36,7 +36,7 @@ func withConditions(t *testing.T, children kopf.ChildrenFunc, test func(*judged)
 				return nil, j.fail
 			}
 			return children(ctx, c)
-		}, append([]kopf.EnsureOption{kopf.ID("children"), kopf.Backoff(10 * time.Second)}, options...)...)
+		}, append([]kopf.ChildOption{kopf.ID("children"), kopf.Backoff(10 * time.Second)}, options...)...)
 		r.OnUpdate(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("other"))
 		r.Conditions(examples)
 	}, func(t *testing.T, h *kopftest.Harness) {
@@ -215,5 +215,5 @@ func TestChildrenOfAHandlerThatDoesNotMatchDoNotCount(t *testing.T) {
 		j.expect("Ready", reconciled)
 		j.patch(newExample(), `{"metadata":{"labels":null}}`)
 		j.expect("Ready", "False ChildrenNotReady: These children are not ready yet: Deployment.apps "+deployment().Namespace+"/"+deployment().Name+".")
-	}, kopf.WaitReady(), kopf.Labels(kopf.Filters{"bare": kopf.Absent()}))
+	}, kopf.WaitReady(), kopf.Labels(map[string]kopf.Matcher{"bare": kopf.Absent()}))
 }

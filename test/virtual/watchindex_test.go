@@ -56,18 +56,18 @@ func (f *fonts) expect(t *testing.T, want map[string]int) {
 
 // declare declares the index and the handler. The index has the fonts of config maps with a label;
 // the child of an object has all of them.
-func (f *fonts) declare(r *kopf.Registry, options ...kopf.EnsureOption) {
+func (f *fonts) declare(r *kopf.Registry, options ...kopf.ChildOption) {
 	index := kopf.NewIndex(r, kopf.Resource("v1", "configmaps"), func(_ context.Context, i *kopf.Indexed) (map[string][]string, error) {
 		names, _, _ := unstructured.NestedString(i.Body().Raw(), "data", "fonts")
 		return map[string][]string{"fonts": strings.Fields(names)}, nil // slices are not comparable
-	}, kopf.Labels(kopf.Filters{"fonts": kopf.Present()}), kopf.ID("fonts"))
+	}, kopf.Labels(map[string]kopf.Matcher{"fonts": kopf.Present()}), kopf.ID("fonts"))
 	r.Ensure(examples, func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
 		f.note(c.Name())
 		wanted := newTheme()
 		wanted.Name = c.Name()
 		wanted.Data = map[string]string{"fonts": fmt.Sprint(index.Get("fonts"))}
 		return []client.Object{wanted}, nil
-	}, append([]kopf.EnsureOption{kopf.ID("theme"), kopf.WatchIndex(index)}, options...)...)
+	}, append([]kopf.ChildOption{kopf.ID("theme"), kopf.WatchIndex(index)}, options...)...)
 }
 
 func fontsOf(names string) *corev1.ConfigMap {
@@ -96,7 +96,7 @@ func fontsIn(h *kopftest.Harness, name string) string {
 func TestWatchedIndexCallsTheHandler(t *testing.T) {
 	var f fonts
 	withOperator(t, func(r *kopf.Registry) {
-		f.declare(r, kopf.Labels(kopf.Filters{"theme": kopf.Absent()}))
+		f.declare(r, kopf.Labels(map[string]kopf.Matcher{"theme": kopf.Absent()}))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		other := exampleNamed("other")
 		other.SetLabels(map[string]string{"theme": "none"})
@@ -136,7 +136,7 @@ func TestWatchedIndexWritesOnlyWhatDiffers(t *testing.T) {
 	withOperator(t, func(r *kopf.Registry) {
 		index := kopf.NewIndex(r, kopf.Resource("v1", "configmaps"), func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
 			return map[string]string{i.Name(): "here"}, nil
-		}, kopf.Labels(kopf.Filters{"fonts": kopf.Present()}), kopf.ID("names"))
+		}, kopf.Labels(map[string]kopf.Matcher{"fonts": kopf.Present()}), kopf.ID("names"))
 		r.Ensure(examples, func(ctx context.Context, c *kopf.Change) ([]client.Object, error) {
 			calls++
 			return theme(ctx, c)

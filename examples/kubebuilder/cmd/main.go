@@ -21,6 +21,7 @@ import (
 	webv1 "github.com/kopf-go/kopf/examples/kubebuilder/api/v1"
 	"github.com/kopf-go/kopf/examples/kubebuilder/internal/controller"
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
 // webhookConfiguration is the name of the configurations in config/webhook, with the prefix of
@@ -108,7 +109,7 @@ func newManager(given flags) (ctrl.Manager, error) {
 func addHandlers(mgr ctrl.Manager) error {
 	settings := newSettings()
 	if settings.Admission.Managed != "" {
-		settings.Admission.Server = kopf.MountedServer{
+		settings.Admission.Server = servers.Mounted{
 			Server: mgr.GetWebhookServer(),
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
 				Namespace: os.Getenv("POD_NAMESPACE"), Name: os.Getenv("WEBHOOK_SERVICE"),

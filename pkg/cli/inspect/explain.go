@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/verdict"
+	"github.com/kopf-go/kopf/internal/verdict"
 )
 
 // Explanation says what the handlers of a program would do with an object, and why.

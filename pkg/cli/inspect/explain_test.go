@@ -13,12 +13,13 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/index"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
@@ -29,22 +30,22 @@ type m = map[string]any
 
 var (
 	kex    = selector.New("kex")
-	change = handler.Function{Change: func(context.Context, *handler.Change) error { return errors.New("called") }}
+	change = handlertest.Function(func(context.Context, *handler.Call) error { return errors.New("called") })
 )
 
-func create(o ...handler.CreateOption) declare {
+func create(o ...handler.ChangeOption) declare {
 	return func(r *registry.Registry) { r.Add(handler.Create(kex, change, append(o, handler.ID("fn"))...)) }
 }
 
-func update(o ...handler.UpdateOption) declare {
+func update(o ...handler.ChangeOption) declare {
 	return func(r *registry.Registry) { r.Add(handler.Update(kex, change, append(o, handler.ID("fn"))...)) }
 }
 
-func remove(o ...handler.DeleteOption) declare {
+func remove(o ...handler.ChangeOption) declare {
 	return func(r *registry.Registry) { r.Add(handler.Delete(kex, change, append(o, handler.ID("fn"))...)) }
 }
 
-func resume(o ...handler.ResumeOption) declare {
+func resume(o ...handler.ChangeOption) declare {
 	return func(r *registry.Registry) { r.Add(handler.Resume(kex, change, append(o, handler.ID("fn"))...)) }
 }
 
@@ -116,7 +117,7 @@ func labeled(value string) func(m) {
 	return func(raw m) { raw["metadata"].(m)["labels"] = m{"app": value} }
 }
 
-func wantsDB() handler.ObjectOption {
+func wantsDB() handler.Option {
 	return handler.Labels(map[string]handler.Matcher{"app": handler.Equal("db")})
 }
 
@@ -125,7 +126,7 @@ func at(d time.Duration) string {
 }
 
 func daemon(r *registry.Registry) {
-	r.Add(handler.Daemon(kex, handler.Function{Daemon: func(context.Context, *handler.Task) error { return nil }}, handler.ID("watch")))
+	r.Add(handler.Daemon(kex, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("watch")))
 }
 
 var visits = memo.New(func() int { return 1 }, nil)
@@ -136,13 +137,13 @@ var withoutProgram = regexp.MustCompile(`(retry|rerun|skip|unsuspend) kex|-n def
 func TestExplanations(t *testing.T) {
 	names := index.New[string, string]()
 	indexed := func(r *registry.Registry) {
-		r.Add(handler.Index(kex, handler.Function{Table: names, Index: func(context.Context, *handler.Indexed) (any, error) { return map[string]string{}, nil }}, handler.ID("names")))
+		r.Add(handler.Index(kex, handlertest.Filling(names, func(context.Context, *handler.Call) (any, error) { return map[string]string{}, nil }), handler.ID("names")))
 	}
 	waiting := m{"started": at(-time.Hour), "delayed": at(time.Hour), "purpose": "update", "retries": 2, "message": "not yet"}
 	parent := record(m{"started": at(-time.Hour), "delayed": at(time.Hour), "purpose": "update", "retries": 1, "subrefs": []any{"fn/a"}})
-	ensure := func(o ...handler.EnsureOption) declare {
+	ensure := func(o ...handler.ChildOption) declare {
 		return func(r *registry.Registry) {
-			all, err := handler.Ensure(kex, handler.Function{Ensures: func(context.Context, *handler.Change) ([]client.Object, error) { return nil, errors.New("called") }}, append(o, handler.ID("shop"))...)
+			all, err := handler.Ensure(kex, handlertest.Returning(func(context.Context, *handler.Call) ([]client.Object, error) { return nil, errors.New("called") }), append(o, handler.ID("shop"))...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +153,7 @@ func TestExplanations(t *testing.T) {
 		}
 	}
 	child := func(r *registry.Registry) {
-		r.Add(handler.Child(kex, selector.New("pods"), handler.Function{Child: func(context.Context, *handler.ChildChange) error { return nil }}, handler.ID("pod")))
+		r.Add(handler.Child(kex, selector.New("pods"), handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("pod")))
 	}
 	recorded := func(name string, fields m) func(m) {
 		text, _ := json.Marshal(fields)
@@ -176,11 +177,11 @@ func TestExplanations(t *testing.T) {
 		"another value":                   {withSize(1), []declare{create(handler.Field("spec.size"), handler.Value(handler.Equal(7)))}, []string{"the field spec.size is 1, and the handler wants 7"}},
 		"no field":                        {withSize(1), []declare{create(handler.Field("spec.name"))}, []string{"the field spec.name is absent, and the handler wants any value"}},
 		"another field changed":           {withSize(2, handled(), func(raw m) { raw["spec"].(m)["name"] = "x" }, annotated("last-handled-configuration", `{"spec":{"size":1,"name":"x"}}`)), []declare{update(handler.Field("spec.name"))}, []string{"has nothing to do: its field spec.name has not changed"}},
-		"a function of a label":           {withSize(1), []declare{create(handler.Labels(map[string]handler.Matcher{"app": handler.MatchFunc(func(object.Value, handler.Arguments) bool { return false })}))}, []string{"the label app is absent, and the handler wants what the function at inspect/explain_test.go:"}},
-		"a predicate":                     {withSize(1), []declare{create(handler.When(func(handler.Arguments) bool { return false }))}, []string{"the function of When at inspect/explain_test.go:", "returns false for the object as it is now"}},
-		"a predicate with an index":       {withSize(1), []declare{indexed, create(handler.When(func(handler.Arguments) bool { return names.Has("a") }))}, []string{"fn (create) is not decidable here: a filter of it uses an index, which exists only in a running operator", "What has happened to it is not decidable here, because that depends on filters that are not.", "kubectl describe kex.kopf.dev/a -n default '--context=my cluster'", "Some filters cannot be evaluated here"}},
-		"a predicate with a memo":         {withSize(1), []declare{create(handler.When(func(a handler.Arguments) bool { return visits.Of(a) > 0 }))}, []string{"fn (create) is not decidable here: a filter of it uses a memo"}},
-		"a predicate that panics":         {withSize(1), []declare{create(handler.When(func(handler.Arguments) bool { panic("no settings") }))}, []string{"is not decidable here: a filter of it panicked", "no settings"}},
+		"a function of a label":           {withSize(1), []declare{create(handler.Labels(map[string]handler.Matcher{"app": handlertest.MatchFunc(func(object.Value, *handler.Call) bool { return false })}))}, []string{"the label app is absent, and the handler wants what the function at inspect/explain_test.go:"}},
+		"a predicate":                     {withSize(1), []declare{create(handlertest.When(func(*handler.Call) bool { return false }))}, []string{"the function of When at inspect/explain_test.go:", "returns false for the object as it is now"}},
+		"a predicate with an index":       {withSize(1), []declare{indexed, create(handlertest.When(func(*handler.Call) bool { return names.Has("a") }))}, []string{"fn (create) is not decidable here: a filter of it uses an index, which exists only in a running operator", "What has happened to it is not decidable here, because that depends on filters that are not.", "kubectl describe kex.kopf.dev/a -n default '--context=my cluster'", "Some filters cannot be evaluated here"}},
+		"a predicate with a memo":         {withSize(1), []declare{create(handlertest.When(func(a *handler.Call) bool { return visits.Of(a) > 0 }))}, []string{"fn (create) is not decidable here: a filter of it uses a memo"}},
+		"a predicate that panics":         {withSize(1), []declare{create(handlertest.When(func(*handler.Call) bool { panic("no settings") }))}, []string{"is not decidable here: a filter of it panicked", "no settings"}},
 		"a wait":                          {withSize(2, handled(), record(waiting)), []declare{update()}, []string{"fn (update) waits until ", "(in 1h) after 2 attempts, the last error: not yet", "to call it now: kopf retry ./handlers kex.kopf.dev/a -n default fn '--context=my cluster'", "That has begun, and has not ended."}},
 		"a wait with a limit":             {withSize(2, handled(), record(waiting)), []declare{update(handler.Retries(5))}, []string{"after 2 attempts (attempt 3 of 5), the last error: not yet\n"}},
 		"a wait that is over":             {withSize(2, handled(), open), []declare{update()}, []string{"fn (update) will run after 1 attempt, the last error: not yet"}},
@@ -213,7 +214,7 @@ func TestExplanations(t *testing.T) {
 		"another operator":                {withSize(1, func(raw m) { raw["metadata"].(m)["annotations"].(m)["example.com/last-handled-configuration"] = "{}" }), []declare{create()}, []string{"Another operator with the prefix example.com handles the object, too"}},
 		"no handlers of changes":          {withSize(1), []declare{indexed}, []string{"It has no handlers of changes", "names (index) puts the object into an index"}},
 		"a timer": {withSize(1), []declare{func(r *registry.Registry) {
-			r.Add(handler.Timer(kex, handler.Function{Timer: func(context.Context, *handler.Tick) error { return nil }}, handler.ID("tick"), handler.Interval(time.Minute)))
+			r.Add(handler.Timer(kex, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("tick"), handler.Interval(time.Minute)))
 		}}, []string{"tick (timer) is called every 1m while an operator is active"}},
 		"children of a new object":                  {withSize(1), []declare{ensure()}, []string{"- shop (ensure) will run\n      declared at inspect/explain_test.go:"}},
 		"children of a handled object":              {withSize(1, handled()), []declare{ensure()}, []string{"- shop (ensure) has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts, and when another client changes a child"}},
@@ -225,14 +226,14 @@ func TestExplanations(t *testing.T) {
 		"children of another object":                {withSize(1, labeled("web")), []declare{ensure(wantsDB())}, []string{`- shop (ensure) is not for this object: the label app is "web", and the handler wants "db"`}},
 		"children while it is deleted":              {withSize(1, handled(), deleting), []declare{ensure()}, []string{"- shop (ensure) is not called now: the object is being deleted, and Kubernetes deletes the children that it owns"}},
 		"children elsewhere":                        {withSize(1, handled(), finalized(ours), deleting, annotated("kopf-children", `["ConfigMap/other"]`)), []declare{ensure()}, []string{"- shop (ensure) will run"}},
-		"children and a predicate":                  {withSize(1), []declare{indexed, ensure(handler.When(func(handler.Arguments) bool { return names.Has("a") }))}, []string{"- shop (ensure) is not decidable here: a filter of it uses an index"}},
+		"children and a predicate":                  {withSize(1), []declare{indexed, ensure(handlertest.When(func(*handler.Call) bool { return names.Has("a") }))}, []string{"- shop (ensure) is not decidable here: a filter of it uses an index"}},
 		"a handler of children":                     {withSize(1), []declare{child}, []string{"- pod (child) is called when a child of the object changes, and once when an operator starts; whether a child has changed meanwhile is not decidable here"}},
 		"a handler of children waits":               {withSize(1, recorded("pod", m{"started": at(-time.Hour), "delayed": at(time.Hour), "retries": 2, "message": "not yet"})), []declare{child}, []string{"- pod (child) waits until ", "after 2 attempts, the last error: not yet"}},
 		"a handler of children of a deleted object": {withSize(1, deleting), []declare{child}, []string{"- pod (child) is not called, because the object is being deleted"}},
 		"drift": {withSize(1), []declare{ensure(), func(r *registry.Registry) {
-			r.Add(handler.ForDrift(kex, handler.Function{Drift: func(context.Context, *handler.Drift) (convergence.Resolution, error) {
+			r.Add(handler.Drift(kex, handlertest.Returning(func(context.Context, *handler.Call) (convergence.Resolution, error) {
 				return convergence.Accept(), nil
-			}}, handler.ID("scaled"), handler.EnsuredBy("shop")))
+			}), handler.ID("scaled"), handler.EnsuredBy("shop")))
 		}}, []string{"- scaled (drift) is asked when other clients change children that are returned by shop\n      declared at inspect/explain_test.go:"}},
 		"a revision":                     {withSize(1, handled()), []declare{create(handler.Revision("2"))}, []string{"It was handled under another revision of a handler", "fn (create) will run"}},
 		"a revision failed":              {withSize(1, handled(), annotated("handled-revisions", `{"failed":{"fn":"2"}}`)), []declare{create(handler.Revision("2"))}, []string{"It was handled, and has not changed since, but a handler has failed for good: fn.", "fn (create) has failed for good under its revision 2: it is called again on request, or under another revision", "kopf rerun ./handlers kex.kopf.dev/a -n default fn '--context=my cluster'"}},
@@ -242,7 +243,7 @@ func TestExplanations(t *testing.T) {
 		"a daemon that is not there":     {withSize(1), []declare{daemon}, []string{"The object does not have the finalizer kopf.zalando.org/KopfFinalizerMarker now: a running operator adds it while a daemon runs for the object."}},
 		"a daemon of a deleted one":      {withSize(1, handled(), finalized(ours), deleting), []declare{daemon, create()}, []string{"which removes it when its deletion handlers and daemons have ended"}},
 		"an idle timer": {withSize(1), []declare{func(r *registry.Registry) {
-			r.Add(handler.Timer(kex, handler.Function{Timer: func(context.Context, *handler.Tick) error { return nil }}, handler.ID("tick"), handler.Interval(time.Minute), handler.Idle(time.Hour)))
+			r.Add(handler.Timer(kex, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("tick"), handler.Interval(time.Minute), handler.Idle(time.Hour)))
 		}}, []string{"tick (timer) is called while an operator is active, when the object has not changed for 1h"}},
 		"a daemon suspended":  {withSize(1, annotated("request-suspend", "forever")), []declare{daemon}, []string{"watch (daemon) is stopped, because the object is suspended"}},
 		"an index, suspended": {withSize(1, annotated("request-suspend", "forever")), []declare{indexed}, []string{"names (index) puts the object into an index"}},

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/rbac"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
@@ -206,9 +206,6 @@ type refusals struct{ *Cluster }
 // ofProgram says why no operator of the program starts. Startup handlers and the options of an operator can
 // make other settings.
 func (c refusals) ofProgram(e *Explanation) {
-	if problem := c.Program.Handlers.CheckDrift(); problem != nil {
-		e.refuses = append(e.refuses, fmt.Sprintf("The operator does not start: %v.", problem))
-	}
 	for _, problem := range []error{c.Settings.Validate(), c.Handlers.CheckName(c.Settings.Name)} {
 		if problem != nil {
 			e.mayRefuse = append(e.mayRefuse, fmt.Sprintf("An operator with the settings that are known here does not start: %v.", problem))

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/request"
+	"github.com/kopf-go/kopf/internal/verdict"
 	"github.com/kopf-go/kopf/pkg/internal/plural"
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/request"
-	"github.com/kopf-go/kopf/pkg/model/verdict"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -58,7 +58,7 @@ func (s changing) failedSubhandlers() []Handler {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Failed)) {
-		parent := execution.ParentOf(id, declared)
+		parent := call.ParentOf(id, declared)
 		if _, isRecorded := s.Records[id]; isRecorded || parent == "" || parent == id {
 			continue
 		}

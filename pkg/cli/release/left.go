@@ -3,7 +3,7 @@ package release
 import (
 	"fmt"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 

@@ -14,12 +14,12 @@ import (
 )
 
 // Run lists and watches objects of a type into a store, again and again until the context is done or
-// the function that is called after each end returns true. The pauses are those of the settings: they
+// the function that is called after each end returns true; nil does not. The pauses are those of the settings: they
 // grow while lists fail, or watches end soon.
 //
 // An informer of client-go has pauses of up to a minute after a few interruptions, which cannot be
 // configured. What reflectors log, the source reports with more details.
-func Run(ctx context.Context, pauses settings.Watching, source *Source, of any, store cache.ReflectorStore, ended func(error) (stop bool)) {
+func Run(ctx context.Context, pauses settings.Watching, source *Source, of any, store cache.ReflectorStore, ends func() bool) {
 	silent := logr.Discard()
 	ctx = klog.NewContext(ctx, silent)
 	reflector := cache.NewReflectorWithOptions(source.ListWatch(), of, store, cache.ReflectorOptions{
@@ -29,7 +29,7 @@ func Run(ctx context.Context, pauses settings.Watching, source *Source, of any, 
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := reflector.ListAndWatchWithContext(ctx)
-		if ended(err) {
+		if ends != nil && ends() {
 			return
 		}
 		if time.Since(began) > patience*pause {

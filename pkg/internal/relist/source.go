@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // Source makes the requests of one reflector, which has no other source.
@@ -51,6 +52,49 @@ var (
 
 // IsSilence reports whether the reason of an interruption is that the watch has delivered nothing.
 func IsSilence(reason error) bool { return errors.Is(reason, errSilent) }
+
+// Client lists and watches objects. Each call is one request.
+type Client[L runtime.Object] interface {
+	List(ctx context.Context, options metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// NewSource returns the source of a reflector with the requests of a client. A list must be answered
+// within the timeout. The first function narrows the requests to some objects. The second one is called with every
+// error that prevents listing or watching, and with nil when a watch begins, unless the context is
+// done. Both can be nil.
+func NewSource[L runtime.Object](client Client[L], timeout time.Duration, watching settings.Watching, narrow func(*metav1.ListOptions), report func(error)) *Source {
+	if narrow == nil {
+		narrow = func(*metav1.ListOptions) {}
+	}
+	reportOutcome := func(ctx context.Context, err error) {
+		if ctx.Err() == nil && report != nil { // it was not stopped
+			report(err)
+		}
+	}
+	return &Source{
+		Timeout: watching.ServerTimeout,
+		ListFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			narrow(&options)
+			limited, cancel := context.WithTimeout(ctx, timeout)
+			defer cancel()
+			list, err := client.List(limited, options)
+			if err != nil {
+				reportOutcome(ctx, err)
+				return nil, err
+			}
+			return list, nil
+		},
+		WatchFunc: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			narrow(&options)
+			started, err := Limit(ctx, watching.InactivityTimeout, func(ctx context.Context) (watch.Interface, error) {
+				return client.Watch(ctx, options)
+			})
+			reportOutcome(ctx, err)
+			return started, err
+		},
+	}
+}
 
 // ListWatch returns the functions that the reflector calls.
 func (s *Source) ListWatch() *cache.ListWatch {

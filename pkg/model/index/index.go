@@ -4,7 +4,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 

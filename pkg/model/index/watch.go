@@ -3,7 +3,7 @@ package index
 import (
 	"slices"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 )
 
 // watcher is told about changes of an index.

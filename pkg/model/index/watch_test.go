@@ -3,7 +3,7 @@ package index_test
 import (
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/index"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-go/kopf/pkg/model/internal/recomputed"
+	"github.com/kopf-go/kopf/internal/recomputed"
 )
 
 // Essence is the part of a body that change detection compares: the fields that users

@@ -11,6 +11,24 @@ import (
 // through lists.
 type Path []string
 
+// PathOf returns the path of a field, which is named by one text or by its keys: "spec.size",
+// "/metadata/labels/example.com~1role", or "metadata", "labels", "example.com/role". One text is as for
+// ParsePath; several are the keys as they are. This holds wherever a field is named: for views, patches,
+// and filters. None is the entire object.
+func PathOf(field ...string) (Path, error) {
+	if len(field) == 1 {
+		return ParsePath(field[0])
+	}
+	if slices.Contains(field, "") {
+		return nil, fmt.Errorf("the field %q has an empty part", field)
+	}
+	if len(field) > 1 && strings.Contains(field[0], ".") {
+		return nil, fmt.Errorf("the field %q mixes keys and dots: write all of its keys, %q, or one text, %q",
+			field, append(strings.Split(field[0], "."), field[1:]...), strings.Join(field, "."))
+	}
+	return slices.Clone(field), nil
+}
+
 // ParsePath parses the dotted notation, "spec.size". If the text begins with a slash, it
 // is a JSON pointer (RFC 6901): "/metadata/labels/example.com~1role" names a key that
 // contains dots. Empty parts result in an error.

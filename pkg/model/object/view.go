@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // View is a read-only view of a mapping inside a body: the entire object, its spec, or any
 // other mapping. The zero View is an empty mapping, so a chain of views never fails:
 // c.Spec().View("template").String("name").
 //
-// Like unstructured.NestedString, all accessors take a field as separate keys, from the
-// outermost to the innermost; keys can contain dots. They report whether the field exists
+// All accessors take a field as one text, "template.spec", or as its keys, from the outermost to the
+// innermost, if they contain dots: see PathOf. One text that is a key of the mapping is that key:
+// Meta().View("annotations").String("example.com/role"). The accessors report whether the field exists
 // and has the requested type. Lists and mappings are copies. If only the hash of a field
 // is stored, the field exists but has none of the types; copies contain an Opaque in its
 // place.
@@ -21,13 +23,26 @@ type View struct{ fields map[string]any }
 func NewView(fields map[string]any) View { return View{fields} }
 
 func get[T any](v View, fields []string) (T, bool) {
-	value, _ := Lookup(v.fields, fields)
-	typed, ok := value.(T)
+	typed, ok := v.at(fields).value.(T)
 	return typed, ok
 }
 
 // at returns the value of the field without a copy.
-func (v View) at(fields []string) Value { value, _ := Lookup(v.fields, fields); return Value{value} }
+func (v View) at(fields []string) Value {
+	value, _ := Lookup(v.fields, v.path(fields))
+	return Value{value}
+}
+
+// path returns the path of a field. A mistake is a path that does not exist.
+func (v View) path(fields []string) Path {
+	if len(fields) != 1 || v.fields[fields[0]] != nil || !strings.ContainsAny(fields[0], "./") {
+		return fields
+	}
+	if path, err := ParsePath(fields[0]); err == nil {
+		return path
+	}
+	return fields
+}
 
 // String returns a string field.
 func (v View) String(fields ...string) (string, bool) { return get[string](v, fields) }
@@ -68,8 +83,8 @@ func (v View) List(fields ...string) ([]any, bool) {
 
 // Value returns a field of any type.
 func (v View) Value(fields ...string) (any, bool) {
-	value, ok := Lookup(v.fields, fields)
-	return Copy(value), ok
+	value := v.at(fields)
+	return Copy(value.value), value.Exists()
 }
 
 // View returns a view of a mapping, which is empty if there is none.
@@ -79,7 +94,7 @@ func (v View) View(fields ...string) View {
 }
 
 // Has reports whether the field exists and is not null.
-func (v View) Has(fields ...string) bool { _, ok := Lookup(v.fields, fields); return ok }
+func (v View) Has(fields ...string) bool { return v.at(fields).Exists() }
 
 // Keys returns the sorted keys of the mapping.
 func (v View) Keys() []string { return slices.Sorted(maps.Keys(v.fields)) }
@@ -99,10 +114,9 @@ func (v View) Map() map[string]any {
 // c.Spec().Decode(&spec). It leaves the value unchanged if the field is absent, and
 // returns an error if any part of the field is unknown.
 func (v View) Decode(into any, fields ...string) error {
-	value, _ := Lookup(v.fields, fields)
 	what := "the mapping"
 	if len(fields) > 0 {
-		what = fmt.Sprintf("the field %q", Path(fields))
+		what = fmt.Sprintf("the field %q", v.path(fields))
 	}
-	return NewValue(value).decode(into, what)
+	return v.at(fields).decode(into, what)
 }

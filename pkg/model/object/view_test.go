@@ -1,6 +1,7 @@
 package object_test
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -131,5 +132,28 @@ func TestViewWithNonJSONTypesCanBeCopied(t *testing.T) {
 	}
 	if n, ok := v.Int64("int"); !ok || n != 1 {
 		t.Errorf("got %d, %v", n, ok)
+	}
+}
+
+// A field is one text, or its keys. One text that is a key is that key.
+func TestViewFindsFieldsByTextAndByKeys(t *testing.T) {
+	v := object.NewView(map[string]any{
+		"spec":           map[string]any{"size": int64(1), "a.b": "x"},
+		"example.com/ro": "role", "dotted.key": "exact", "dotted": map[string]any{"key": "path"},
+	})
+	for want, field := range map[string][]string{
+		"1": {"spec.size"}, "x": {"spec", "a.b"}, "role": {"example.com/ro"}, "exact": {"dotted.key"}, "path": {"dotted", "key"},
+		"<nil>": {"spec.missing"}, "<nil> ": {"spec..size"}, "x ": {"/spec/a.b"},
+	} {
+		if got, _ := v.Value(field...); fmt.Sprint(got) != strings.TrimSpace(want) {
+			t.Errorf("%q: got %v, want %s", field, got, want)
+		}
+	}
+	if !v.Has("spec.size") || v.Has("spec.other") || v.View("spec").Len() != 2 {
+		t.Error("a field is not found")
+	}
+	var size int
+	if err := v.Decode(&size, "spec.size"); err != nil || size != 1 {
+		t.Errorf("got %d, %v", size, err)
 	}
 }

@@ -2,18 +2,18 @@ package patch
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // Patch collects the changes that a handler requests for its object. The zero Patch is
 // empty and ready for use. It is safe for concurrent use, so a handler can fill it from
 // several goroutines. Do not copy it.
 //
-// Pass a field as separate keys, from the outermost to the innermost, as with the
-// accessors of object.View; keys can contain dots. All methods accept any value: if a
+// A field is one text, "status.phase", or its keys, from the outermost to the innermost, if they contain
+// dots: see object.PathOf. A mistake in it fails the handler. All methods accept any value: if a
 // value cannot be expressed as JSON, Resolve returns an error, which fails the handler.
 type Patch struct {
 	mu         sync.Mutex
@@ -23,24 +23,18 @@ type Patch struct {
 
 // Set sets a field to exactly this value. A mapping replaces the current one as a whole;
 // use Merge to keep its other keys. A nil value removes the field. Set copies the value,
-// and creates the mappings above the field. A field at the top of an object has no dot in its
-// name: Set(value, "status.phase") is a mistake, which fails the handler.
+// and creates the mappings above the field.
 func (p *Patch) Set(value any, fields ...string) {
 	if len(fields) == 0 {
 		p.record(change{err: &FieldError{Err: errors.New("an object cannot be replaced as a whole: name a field")}})
 		return
 	}
-	if strings.Contains(fields[0], ".") {
-		p.record(change{err: &FieldError{Field: slices.Clone(fields), Err: fmt.Errorf("pass its keys one by one: %s", quoted(fields))}})
+	path, err := object.PathOf(fields...)
+	if err != nil {
+		p.record(change{err: &FieldError{Field: slices.Clone(fields), Err: err}})
 		return
 	}
-	p.record(newChange(slices.Clone(fields), value))
-}
-
-// quoted returns the keys of a field whose first key is a path with dots.
-func quoted(fields []string) string {
-	keys := append(strings.Split(fields[0], "."), fields[1:]...)
-	return `"` + strings.Join(keys, `", "`) + `"`
+	p.record(newChange(path, value))
 }
 
 // Remove removes a field if it exists. It is the same as Set(nil, fields...).

@@ -1,6 +1,7 @@
 package patch_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -66,12 +67,32 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-func TestFieldAsOneTextIsAMistake(t *testing.T) {
-	var p patch.Patch
-	p.Set("Running", "status.phase")
-	_, err := p.Resolve(map[string]any{})
-	if want := `the patch of the field "status.phase" cannot be made: pass its keys one by one: "status", "phase"`; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+// A field is one text, or its keys, as for views and filters.
+func TestFieldIsOneTextOrItsKeys(t *testing.T) {
+	for text, set := range map[string]func(p *patch.Patch){
+		`{"status":{"phase":"x"}}`:                      func(p *patch.Patch) { p.Set("x", "status.phase") },
+		`{"metadata":{"labels":{"example.com/a":"x"}}}`: func(p *patch.Patch) { p.Set("x", "/metadata/labels/example.com~1a") },
+		`{"metadata":{"labels":{"example.com/b":"x"}}}`: func(p *patch.Patch) { p.Set("x", "metadata", "labels", "example.com/b") },
+		`{"spec":{"size":null}}`:                        func(p *patch.Patch) { p.Remove("spec.size") },
+	} {
+		var p patch.Patch
+		set(&p)
+		got, err := p.Resolve(map[string]any{"spec": map[string]any{"size": int64(1)}})
+		if written, _ := json.Marshal(got); err != nil || string(written) != text {
+			t.Errorf("got %s, %v, want %s", written, err, text)
+		}
+	}
+	for want, fields := range map[string][]string{
+		`write all of its keys, ["status" "a" "b"], or one text, "status.a.b"`: {"status.a", "b"},
+		`field "a..b" has an empty part`:                                       {"a..b"},
+		`field "metadata.labels.a/b" has a slash`:                              {"metadata.labels.a/b"},
+		`has an empty part`:                                                    {"status", ""},
+	} {
+		var p patch.Patch
+		p.Set("x", fields...)
+		if _, err := p.Resolve(map[string]any{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 

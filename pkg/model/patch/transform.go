@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kopf-go/kopf/pkg/internal/isolate"
-	"github.com/kopf-go/kopf/pkg/model/internal/function"
+	"github.com/kopf-go/kopf/internal/function"
+	"github.com/kopf-go/kopf/internal/isolate"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 

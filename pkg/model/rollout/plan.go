@@ -16,6 +16,15 @@ type Step struct {
 	Percent int // of all objects; at least one object
 }
 
+// First is the first step of a rollout, with a number of objects.
+func First(objects int) Step { return Step{Objects: objects} }
+
+// Then is a further step of a rollout, with a number of objects.
+func Then(objects int) Step { return Step{Objects: objects} }
+
+// ThenPercent is a further step of a rollout, with a part of all objects, rounded up.
+func ThenPercent(percent int) Step { return Step{Percent: percent} }
+
 // size returns the number of objects.
 func (s Step) size(total int) int {
 	if s.Percent > 0 {

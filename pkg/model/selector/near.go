@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/kopf-go/kopf/pkg/model/internal/similar"
+	"github.com/kopf-go/kopf/internal/similar"
 )
 
 // maxNear limits the number of suggestions.

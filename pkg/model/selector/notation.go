@@ -108,7 +108,7 @@ func nameError(name string) error {
 	case strings.Contains(name, "."):
 		return fmt.Errorf("%q has a dot: specify the group either in the name or separately", name)
 	case strings.ContainsAny(name, "*?, |"):
-		return fmt.Errorf("%q is a pattern or a list: declare the handler once for every resource, or use kopf.Everything or kopf.ResourceFunc", name)
+		return fmt.Errorf("%q is a pattern or a list: declare the handler once for every resource, or use kopf.Everything or selector.Func", name)
 	default:
 		return fmt.Errorf("%q cannot be a name: names consist of letters, digits, and dashes", name)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kopf-go/kopf/pkg/model/internal/function"
+	"github.com/kopf-go/kopf/internal/function"
 )
 
 const (

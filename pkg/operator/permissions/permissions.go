@@ -18,8 +18,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/rbac"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -102,7 +102,7 @@ func (o *Observer) report(p rbac.Permission) {
 		"rule", rbac.Missing(p).Line(), "name", p.Name, "namespace", p.Namespace)
 }
 
-// Discovered notes the resources that the cluster serves.
+// Discovered records the resources that the cluster serves.
 func (o *Observer) Discovered(present discovery.Snapshot) {
 	if o != nil {
 		o.snapshot.Store(&present)
@@ -110,7 +110,7 @@ func (o *Observer) Discovered(present discovery.Snapshot) {
 }
 
 // Run writes the file of the settings, if there is one, until the context is done, and once more
-// then.
+// at the end.
 func (o *Observer) Run(ctx context.Context) {
 	if o == nil || o.file == "" {
 		return

@@ -3,6 +3,7 @@ package converge
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +17,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/kinds"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
 // Key identifies a child.
@@ -26,14 +27,17 @@ func keyOf(u *unstructured.Unstructured) Key {
 	return Key{GroupKind: u.GroupVersionKind().GroupKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
+// compareKeys orders children.
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.GroupKind.String(), b.GroupKind.String()), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
 // child is an object that a handler wants.
 type child struct {
 	Key
 	resource selector.Resource
 	wave     int
 	keep     bool
-	// label is that of the child if it has one of a former name of the operator.
-	label string
 	// content is the object as the handler wants it, without what the operator adds.
 	content map[string]any
 	// problem is why the resource of the child is unknown.
@@ -43,27 +47,42 @@ type child struct {
 // systemFields are the fields of metadata that only the API server writes.
 var systemFields = []string{"creationTimestamp", "resourceVersion", "uid", "generation", "managedFields", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"}
 
-// readChild reads an object as a handler returns it.
-func readChild(obj client.Object, scheme *runtime.Scheme) (*child, error) {
+// readChild reads an object as a handler returns it, without what is only left over from a Go type.
+// If its resource cannot be found, the child has a problem: the other children can be applied
+// nevertheless.
+func readChild(ctx context.Context, obj client.Object, scheme *runtime.Scheme, parent Parent, resources *watch.Kinds) (*child, error) {
 	u, err := toUnstructured(obj, scheme)
 	if err != nil {
 		return nil, err
 	}
-	if u.GetName() == "" {
-		return nil, errWithoutName(u)
+	kind := u.GroupVersionKind().GroupKind()
+	switch {
+	case u.GetName() == "" && u.GetGenerateName() != "":
+		return nil, fmt.Errorf("a child of the kind %s has a generateName: each call would create another one, so set a name that is always the same", kind)
+	case u.GetName() == "":
+		return nil, fmt.Errorf("a child of the kind %s has no name: set one that is always the same", kind)
 	}
-	ch := &child{}
-	if err := ch.readAnnotations(u); err != nil {
-		return nil, err
+	annotations := u.GetAnnotations()
+	ch := &child{content: u.Object, keep: isKept(annotations)}
+	if text, has := annotations[convergence.WaveAnnotation]; has {
+		ch.wave, err = strconv.Atoi(text)
+		if err != nil {
+			return nil, fmt.Errorf("the child %q has an invalid wave: %w", u.GetName(), err)
+		}
 	}
-	ch.content = clean(u.Object)
-	return ch, nil
-}
+	delete(annotations, convergence.WaveAnnotation)
+	delete(annotations, convergence.MarksAnnotation)
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	u.SetAnnotations(annotations)
+	delete(ch.content, "status")
+	for _, field := range systemFields {
+		unstructured.RemoveNestedField(ch.content, "metadata", field)
+	}
+	removeNulls(ch.content)
+	replaceAliases(u)
 
-// locate finds the resource of a child, and completes its namespace. If the resource cannot be
-// found, the child has a problem: the other children can be applied nevertheless.
-func (ch *child) locate(ctx context.Context, parent Parent, resources kinds.Resources) error {
-	u := &unstructured.Unstructured{Object: ch.content}
 	ch.resource, ch.problem = resources.Find(ctx, u.GroupVersionKind())
 	switch {
 	case ch.problem == nil && !ch.resource.Namespaced:
@@ -72,10 +91,10 @@ func (ch *child) locate(ctx context.Context, parent Parent, resources kinds.Reso
 		u.SetNamespace(parent.Key.Namespace)
 	}
 	if ch.problem == nil && ch.resource.Namespaced && u.GetNamespace() == "" {
-		return fmt.Errorf("the child %s has no namespace, and its parent is cluster-scoped: set one", convergence.Describe(u.GroupVersionKind().GroupKind(), "", u.GetName()))
+		return nil, fmt.Errorf("the child %s has no namespace, and its parent is cluster-scoped: set one", convergence.Describe(kind, "", u.GetName()))
 	}
 	ch.Key = keyOf(u)
-	return nil
+	return ch, nil
 }
 
 // definitionKind is the kind of resource definitions.
@@ -86,14 +105,6 @@ func (ch *child) defines(kind schema.GroupKind) bool {
 	group, _, _ := unstructured.NestedString(ch.content, "spec", "group")
 	name, _, _ := unstructured.NestedString(ch.content, "spec", "names", "kind")
 	return ch.GroupKind == definitionKind && kind == schema.GroupKind{Group: group, Kind: name}
-}
-
-func errWithoutName(u *unstructured.Unstructured) error {
-	kind := u.GroupVersionKind().GroupKind()
-	if u.GetGenerateName() != "" {
-		return fmt.Errorf("a child of the kind %s has a generateName: each call would create another one, so set a name that is always the same", kind)
-	}
-	return fmt.Errorf("a child of the kind %s has no name: set one that is always the same", kind)
 }
 
 // toUnstructured returns a copy of an object, with its kind.
@@ -120,58 +131,93 @@ func toUnstructured(obj client.Object, scheme *runtime.Scheme) (*unstructured.Un
 	return u, nil
 }
 
-// readAnnotations takes out the wave, and reads whether the child must be kept.
-func (ch *child) readAnnotations(u *unstructured.Unstructured) (err error) {
-	annotations := u.GetAnnotations()
-	ch.keep = isKept(annotations)
-	if text, ok := annotations[convergence.WaveAnnotation]; ok {
-		ch.wave, err = strconv.Atoi(text)
-		if err != nil {
-			return fmt.Errorf("the child %q has an invalid wave: %w", u.GetName(), err)
-		}
-		delete(annotations, convergence.WaveAnnotation)
-	}
-	delete(annotations, convergence.MarksAnnotation)
-	if len(annotations) == 0 {
-		annotations = nil
-	}
-	u.SetAnnotations(annotations)
-	return nil
-}
-
+// isKept reports whether an object must stay when it is not wanted anymore.
 func isKept(annotations map[string]string) bool {
 	value, ok := annotations[convergence.KeepAnnotation]
 	return ok && value != "false"
 }
 
-// clean removes what is not wanted but only left over from a Go type: the status, system
-// fields, and nulls. Fields that the API server stores as others are replaced by these.
-func clean(content map[string]any) map[string]any {
-	delete(content, "status")
-	if metadata, ok := content["metadata"].(map[string]any); ok {
-		for _, field := range systemFields {
-			delete(metadata, field)
-		}
-	}
-	withoutNulls(content)
-	replaceAliases(content)
-	return content
-}
-
-func withoutNulls(value any) {
+// removeNulls removes the fields without a value.
+func removeNulls(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for key, item := range value {
 			if item == nil {
 				delete(value, key)
 			} else {
-				withoutNulls(item)
+				removeNulls(item)
 			}
 		}
 	case []any:
 		for _, item := range value {
-			withoutNulls(item)
+			removeNulls(item)
 		}
+	}
+}
+
+// The API server stores some fields as others, which then have the value, and are what other clients change. So the
+// operator could neither see what others change, nor change the value itself. These fields are applied, and compared,
+// as they are stored. A test looks for such fields in all built-in kinds.
+
+// podSpecs are where the built-in kinds have the spec of a pod.
+var podSpecs = map[schema.GroupKind][]string{
+	{Kind: "Pod"}:                        {"spec"},
+	{Kind: "PodTemplate"}:                {"template", "spec"},
+	{Kind: "ReplicationController"}:      {"spec", "template", "spec"},
+	{Group: "apps", Kind: "DaemonSet"}:   {"spec", "template", "spec"},
+	{Group: "apps", Kind: "Deployment"}:  {"spec", "template", "spec"},
+	{Group: "apps", Kind: "ReplicaSet"}:  {"spec", "template", "spec"},
+	{Group: "apps", Kind: "StatefulSet"}: {"spec", "template", "spec"},
+	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template", "spec"},
+	{Group: "batch", Kind: "Job"}:        {"spec", "template", "spec"},
+}
+
+// replaceAliases replaces the fields of an object that the API server stores as others. What it would refuse
+// stays as it is.
+func replaceAliases(u *unstructured.Unstructured) {
+	kind := u.GroupVersionKind().GroupKind()
+	if kind == (schema.GroupKind{Kind: "Secret"}) {
+		encodeText(u.Object)
+	}
+	if at, has := podSpecs[kind]; has {
+		found, _, _ := unstructured.NestedFieldNoCopy(u.Object, at...)
+		if spec, ok := found.(map[string]any); ok {
+			renameAccount(spec)
+		}
+	}
+}
+
+// encodeText replaces the stringData of a Secret by data. The API server never returns stringData.
+func encodeText(secret map[string]any) {
+	texts, found, err := unstructured.NestedStringMap(secret, "stringData")
+	data, _, dataErr := unstructured.NestedMap(secret, "data")
+	if !found || err != nil || dataErr != nil {
+		return
+	}
+	delete(secret, "stringData")
+	if len(texts) == 0 {
+		return
+	}
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key, text := range texts {
+		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	secret["data"] = data
+}
+
+// renameAccount replaces the serviceAccount of the spec of a pod by serviceAccountName, of which the API server
+// makes it a copy.
+func renameAccount(spec map[string]any) {
+	former, found := spec["serviceAccount"].(string)
+	if !found {
+		return
+	}
+	delete(spec, "serviceAccount")
+	name, _ := spec["serviceAccountName"].(string)
+	if name == "" {
+		spec["serviceAccountName"] = former
 	}
 }
 
@@ -185,55 +231,6 @@ func (ch *child) place(parent Parent) convergence.Place {
 		place.Namespace = ""
 	}
 	return place
-}
-
-// applied is a child as it is applied.
-type applied struct {
-	*child
-	content map[string]any
-	hash    string // of the content with the accepted fields
-	// accepted are the fields that are left out because they are left to others.
-	accepted accepted
-	// version is the version of the child about which a handler has decided. Another version
-	// needs another decision. It is empty without one.
-	version string
-}
-
-// mark adds the label, the owner reference, and the annotation, and leaves out the accepted
-// fields. A child that must be kept, or that the garbage collector does not reach, has no owner
-// reference.
-func (ch *child) mark(o Owner, keep bool, fields accepted) applied {
-	u := (&unstructured.Unstructured{Object: ch.content}).DeepCopy()
-	labels := u.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	owner := cmp.Or(ch.label, o.Hash())
-	labels[convergence.OwnerLabel] = owner
-	u.SetLabels(labels)
-	if o.Parent.reaches(ch.Namespace) && !keep && !ch.keep {
-		ours := o.Parent.reference()
-		references := withoutUID(u, string(o.Parent.UID))
-		_ = unstructured.SetNestedSlice(u.Object, append(references, ours), "metadata", "ownerReferences")
-	}
-	a := applied{child: ch, content: u.Object, hash: hashOf(u.Object)}
-	a.accepted = fields.leaveOut(u.Object)
-	annotations := u.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[convergence.MarksAnnotation] = annotation{marks{Wanted: a.hash, Handler: o.Handler, Parent: o.Parent.String()}, bindingOf(owner, ch.Key), a.accepted}.text()
-	u.SetAnnotations(annotations)
-	return a
-}
-
-// withoutUID returns the owner references that the handler has set, except one.
-func withoutUID(u *unstructured.Unstructured, uid string) []any {
-	references, _, _ := unstructured.NestedSlice(u.Object, "metadata", "ownerReferences")
-	return slices.DeleteFunc(references, func(reference any) bool {
-		fields, _ := reference.(map[string]any)
-		return fields["uid"] == uid
-	})
 }
 
 // kindOrder are the kinds that others need, in the order in which they are applied within a
@@ -261,7 +258,8 @@ func sortChildren(all []*child) {
 }
 
 func (ch *child) rank() int {
-	if i := slices.Index(kindOrder, ch.GroupKind); i >= 0 {
+	i := slices.Index(kindOrder, ch.GroupKind)
+	if i >= 0 {
 		return i
 	}
 	return len(kindOrder)

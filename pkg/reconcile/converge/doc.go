@@ -2,9 +2,15 @@
 // applies them by server-side apply, restores what others change, and deletes what is no
 // longer wanted.
 //
-//	a call of a handler → Converger.Converge → places, waves → Step → decide → API
-//	                                         → prune
-//	watch events of children → store → known.differs → Trigger
+//	a call of a handler → Converger.Converge: read what is wanted → store and watch its places
+//	  → for each child, in waves: view → claim.decide → create, change, or adopt → memory.judge
+//	  → delete what is not wanted anymore
+//	watch events of children → store.observe → state.compare → the function of Follow
+//
+// A call sees and changes only the memory of its owner. What must be done with a child is decided
+// by a pure function (decide.go), and done in apply.go. If the API server refuses a change,
+// refusal.go and blockers.go find out what is in its way. The fields of a child are compared by
+// sets of managedFields (fields.go), never by values.
 //
 // # What is stored where
 //

@@ -88,9 +88,8 @@ func readFact(u *unstructured.Unstructured, manager string, formers ...string) *
 	f := &fact{
 		Key: keyOf(u),
 		uid: u.GetUID(), version: u.GetResourceVersion(),
-		owner:      u.GetLabels()[convergence.OwnerLabel],
-		controller: controllerOf(u.GetOwnerReferences()),
-		deleting:   u.GetDeletionTimestamp() != nil, keep: isKept(annotations),
+		owner:    u.GetLabels()[convergence.OwnerLabel],
+		deleting: u.GetDeletionTimestamp() != nil, keep: isKept(annotations),
 	}
 	a := readAnnotation(annotations[convergence.MarksAnnotation])
 	f.marks = a.marks
@@ -100,13 +99,17 @@ func readFact(u *unstructured.Unstructured, manager string, formers ...string) *
 	f.former = slices.ContainsFunc(formers, func(former string) bool { return appliedFields(u, former) != nil })
 	d.fields = appliedFields(u, manager)
 	if d.fields != nil {
-		d.others, d.unowned = otherFields(u, manager), unownedFields(u.Object, entriesOf(u))
+		d.others = otherFields(u, manager)
+		d.unowned = unownedFields(u.Object, entriesOf(u))
 		sum := sha256.Sum256(d.fields)
 		copy(f.digest[:], sum[:])
 	}
 	f.readiness, d.message = readinessOf(u)
 	f.details.Store(d.orNil())
-	f.controller = types.UID(unique.Make(string(f.controller)).Value())
+	by := metav1.GetControllerOfNoCopy(u)
+	if by != nil {
+		f.controller = types.UID(unique.Make(string(by.UID)).Value())
+	}
 	for _, text := range []*string{&f.Group, &f.Kind, &f.Namespace, &f.owner, &f.marks.Handler, &f.marks.Parent} {
 		*text = unique.Make(*text).Value() // many children share them
 	}
@@ -193,15 +196,21 @@ func without(content map[string]any, fields []string) map[string]any {
 	return rest
 }
 
-// entryOf returns the entry of what the manager has applied.
-func entryOf(entries []metav1.ManagedFieldsEntry, manager string) *metav1.ManagedFieldsEntry {
-	for i := range entries {
-		entry := &entries[i]
-		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
-			return entry
+// isOurs reports whether an entry has what the manager has applied.
+func isOurs(entry metav1.ManagedFieldsEntry, manager string) bool {
+	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+}
+
+// setsOf returns the set of what the manager has applied, or nil, and the sets of all entries.
+func setsOf(entries []metav1.ManagedFieldsEntry, manager string) (ours fieldSet, all []fieldSet) {
+	for _, entry := range entries {
+		set := parseFields(entry.FieldsV1.GetRawBytes())
+		all = append(all, set)
+		if isOurs(entry, manager) {
+			ours = set
 		}
 	}
-	return nil
+	return ours, all
 }
 
 func readinessOf(u *unstructured.Unstructured) (readiness, string) {
@@ -268,4 +277,34 @@ func (f *fact) judged() *fact {
 		f.details.Store((&details{message: d.message, accepted: d.accepted}).orNil())
 	}
 	return f
+}
+
+// Seen is what can be seen of a child without an operator.
+type Seen struct {
+	Key
+	// Owner is the hash of its owner, which anybody can copy. Applied is set if the operator has
+	// applied the object; nothing else makes it a child.
+	Owner   string
+	Applied bool
+	// Parent and Handler are the owner in words.
+	Parent, Handler string
+	// Controller is the owner that controls the object, or nil.
+	Controller *metav1.OwnerReference
+	// Ready and Failed are what kstatus says about the object, and Message says why.
+	Ready, Failed bool
+	Message       string
+	// Accepted are the fields that are left to others.
+	Accepted []string
+	// Deleting is set while the object is being deleted, and Kept if it is never deleted.
+	Deleting, Kept bool
+}
+
+// See returns what can be seen of a child of an operator with the name.
+func See(u *unstructured.Unstructured, operator string, formers ...string) Seen {
+	f := readFact(u, operator, formers...)
+	d := f.detail()
+	return Seen{
+		Key: f.Key, Owner: f.owner, Applied: f.isApplied() && f.isBound, Parent: f.marks.Parent, Handler: f.marks.Handler, Ready: f.readiness == current, Failed: f.readiness == failed, Message: d.message,
+		Controller: metav1.GetControllerOf(u), Accepted: slices.Sorted(maps.Keys(d.accepted)), Deleting: f.deleting, Kept: f.keep,
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -18,6 +19,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
 // cluster is a fake API server with config maps.
@@ -38,7 +41,7 @@ type cluster struct {
 	failure error
 }
 
-// receive notes a request, and returns the failure that is its answer.
+// receive records a request, and returns the failure that is its answer.
 func (c *cluster) receive(request string) error {
 	c.requests = append(c.requests, request)
 	if len(c.requests) == c.failing {
@@ -52,16 +55,11 @@ var (
 	configMaps     = selector.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true, Preferred: true}
 )
 
-func (c *cluster) Find(context.Context, schema.GroupVersionKind) (selector.Resource, error) {
-	return configMaps, nil
-}
-
-func (c *cluster) FindKind(context.Context, schema.GroupKind) (selector.Resource, error) {
-	return configMaps, nil
-}
-
-func (c *cluster) FindKindAgain(context.Context, schema.GroupKind) (selector.Resource, error) {
-	return configMaps, nil
+// servesConfigMaps returns the kinds of a cluster that has only config maps.
+func servesConfigMaps() *watch.Kinds {
+	return &watch.Kinds{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
+		return discovery.Snapshot{Resources: []selector.Resource{configMaps}}, nil
+	})}
 }
 
 func (c *cluster) Get(_ context.Context, r selector.Resource, _, name string) (*unstructured.Unstructured, error) {
@@ -111,7 +109,7 @@ func (c *cluster) save(u *unstructured.Unstructured, manager string) *unstructur
 	return u.DeepCopy()
 }
 
-// Rename applies a patch that replaces the field managers, bound to a version.
+// Rename applies a patch that replaces the field managers, bound to a version, and an annotation.
 func (c *cluster) Rename(_ context.Context, r selector.Resource, child Key, patch []byte) (*unstructured.Unstructured, error) {
 	if err := c.receive("rename " + child.Name); err != nil {
 		return nil, err
@@ -120,7 +118,10 @@ func (c *cluster) Rename(_ context.Context, r selector.Resource, child Key, patc
 		c.beforeRename()
 	}
 	current := c.objects[child.Name]
-	var operations []struct{ Value json.RawMessage }
+	var operations []struct {
+		Path  string
+		Value json.RawMessage
+	}
 	var entries []metav1.ManagedFieldsEntry
 	var version string
 	switch {
@@ -135,6 +136,15 @@ func (c *cluster) Rename(_ context.Context, r selector.Resource, child Key, patc
 	current = current.DeepCopy()
 	current.SetResourceVersion(fmt.Sprint(c.version + 100))
 	current.SetManagedFields(entries)
+	if last := operations[len(operations)-1]; strings.HasPrefix(last.Path, "/metadata/annotations/") {
+		var text string
+		if err := json.Unmarshal(last.Value, &text); err != nil {
+			return nil, err
+		}
+		annotations := current.GetAnnotations()
+		annotations[strings.ReplaceAll(strings.TrimPrefix(last.Path, "/metadata/annotations/"), "~1", "/")] = text
+		current.SetAnnotations(annotations)
+	}
 	c.objects[child.Name] = current
 	return current.DeepCopy(), nil
 }
@@ -171,13 +181,14 @@ type operator struct {
 	*Converger
 	owner   Owner
 	options convergence.Options
-	value   string // of the config map
+	value   string // of the field "a" of the config map
+	more    string // another field of it, "b"; empty for none
 	log     logr.Logger
 	drift   func(context.Context, selector.Resource, convergence.Drift) (convergence.Resolution, error)
 }
 
 func newOperator(c *cluster) *operator {
-	o := &operator{cluster: c, value: "b", log: logr.Discard(), Converger: New(Config{Manager: "kopf-test", Resources: c})}
+	o := &operator{cluster: c, value: "b", log: logr.Discard(), Converger: New(Config{Manager: "kopf-test", Resources: servesConfigMaps()})}
 	o.api = c
 	o.owner = Owner{Operator: "kopf-test", Handler: "children", Parent: Parent{UID: "parent", GVK: schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "Shop"}}}
 	o.owner.Parent.Key = object.Key{Resource: "shops.v1.kopf.dev"}
@@ -191,13 +202,23 @@ func (o *operator) step(t *testing.T) ([]string, error) {
 	const name = "one"
 	o.requests = nil
 	call := Call{Owner: o.owner, Options: &o.options, Log: o.log, IsDeclared: func(string) bool { return true }, Drift: o.drift}
-	r := newRun(o.Converger, call, o.begin(o.owner, &o.options, o.drift != nil))
-	defer r.end()
+	r := o.begin(call, call.Options)
+	defer r.memory.end(nil)
 	ch := &child{Key: Key{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "ns", Name: name}, resource: configMaps}
 	ch.content = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "ns"}, "data": map[string]any{"a": o.value}}
-	_, err := r.step(t.Context(), ch)
+	if o.more != "" {
+		_ = unstructured.SetNestedField(ch.content, o.more, "data", "b")
+	}
+	_, err := r.apply(t.Context(), ch)
 	return slices.Clone(o.requests), err
 }
 
 // show lets the watch show an object as it is now.
-func (o *operator) show(u *unstructured.Unstructured) { o.observe(readFact(u, "kopf-test"), false) }
+func (o *operator) show(u *unstructured.Unstructured) {
+	o.store.observe(readFact(u, "kopf-test"), false)
+}
+
+// call begins a call of the handler, which must be ended.
+func (o *operator) call() *run {
+	return o.begin(Call{Owner: o.owner, Options: &o.options, Log: logr.Discard()}, &o.options)
+}

@@ -73,7 +73,8 @@ func (f fieldSet) findAll(parts []element) []fieldSet {
 			continue
 		}
 		for _, i := range items {
-			if score := parts[i].matches(kind, known); score > 0 {
+			score := parts[i].matches(kind, known)
+			if score > 0 {
 				matches = append(matches, match{i, score, key})
 			}
 		}
@@ -101,13 +102,14 @@ func (e element) matches(kind string, known any) int {
 	item, _ := e.item.(map[string]any)
 	count := 0
 	for name, value := range keys {
-		switch wanted, given := item[name]; {
-		case !given:
-		case !isEqual(wanted, value):
-			return 0
-		default:
-			count++
+		wanted, given := item[name]
+		if !given {
+			continue
 		}
+		if !isEqual(wanted, value) {
+			return 0
+		}
+		count++
 	}
 	return count
 }
@@ -254,18 +256,6 @@ func fieldsOf(value any, at path) []path {
 	return fields
 }
 
-// wanted returns the value of the field in what is applied or, if it has accepted fields, in all
-// that is wanted.
-func (p path) wanted(content, whole any) any {
-	if value := p.found(whole); value != nil {
-		return value
-	}
-	for _, e := range p {
-		content = e.value(content)
-	}
-	return content
-}
-
 // found returns the value of the field in an object, or nil if it has none.
 func (p path) found(in any) any {
 	for _, e := range p {
@@ -299,7 +289,8 @@ func (e element) mostLike(list []any) int {
 				keys[name] = value
 			}
 		}
-		if score := e.matches("k", keys); score > most {
+		score := e.matches("k", keys)
+		if score > most {
 			best = i
 			most = score
 		}
@@ -361,4 +352,122 @@ func (f fieldSet) owned(p path) (path, bool) {
 		f = below
 	}
 	return p, true
+}
+
+// has reports whether the set has the path, or a part of it.
+func (f fieldSet) has(p path) bool {
+	_, found := f.owned(p)
+	return found
+}
+
+// everything returns the set of a value with all below it. Lists are one value.
+func everything(value any) fieldSet {
+	set := fieldSet{}
+	fields, _ := value.(map[string]any)
+	for name, below := range fields {
+		set["f:"+name] = map[string]any(everything(below))
+	}
+	if len(fields) > 0 {
+		set["."] = map[string]any{}
+	}
+	return set
+}
+
+// keyOf returns the key of an element in the set, or the one that it would have. The API server prints keys in
+// its own way.
+func (f fieldSet) keyOf(e element) string {
+	if e.item == nil {
+		return "f:" + e.field
+	}
+	item, _ := e.item.(map[string]any)
+	keys := map[string]any{}
+	for _, name := range e.keys {
+		if value, has := item[name]; has {
+			keys[name] = value
+		}
+	}
+	for key := range f {
+		text, isItem := strings.CutPrefix(key, "k:")
+		var known any
+		if isItem && json.Unmarshal([]byte(text), &known) == nil && isEqual(known, keys) {
+			return key
+		}
+	}
+	text, _ := json.Marshal(keys) //nolint:errchkjson // of JSON
+	return "k:" + string(text)
+}
+
+// add adds a path, with what is below it.
+func (f fieldSet) add(p path, below fieldSet) {
+	for i, e := range p {
+		key := f.keyOf(e)
+		next, exists := f[key].(map[string]any)
+		if !exists {
+			next = map[string]any{}
+			if e.item != nil {
+				next["."] = map[string]any{}
+			}
+			f[key] = next
+		}
+		if i == len(p)-1 {
+			maps.Copy(next, below)
+		}
+		f = next
+	}
+}
+
+// remove removes a path, and what is empty then: an empty set would stand for all below it.
+func (f fieldSet) remove(p path) {
+	key := f.keyOf(p[0])
+	next, exists := f[key].(map[string]any)
+	if len(p) > 1 && len(next) > 0 {
+		fieldSet(next).remove(p[1:])
+		exists = len(next) == 0
+	} else if len(p) > 1 {
+		return // it is owned as a whole, or not at all
+	}
+	if exists {
+		delete(f, key)
+	}
+}
+
+// stored returns a wanted value with the stored values of the fields that the set has. Empty lists that have no
+// owner are left out. All are the sets of all managers, which know the keys of lists.
+func (f fieldSet) stored(wanted, live any, all []fieldSet) any {
+	parts := withKeys(elements(wanted), all)
+	sets := f.findAll(parts)
+	list, isList := wanted.([]any)
+	items := make([]any, 0, len(list))
+	mapping, _ := wanted.(map[string]any)
+	mapping = maps.Clone(mapping)
+	for i, e := range parts {
+		value, now := e.value(wanted), e.value(live)
+		if isList {
+			now = nil
+			at := e.mostLike(listOf(live))
+			if at >= 0 {
+				now = listOf(live)[at]
+			}
+		}
+		empty, _ := value.([]any)
+		switch {
+		case sets[i] == nil && empty != nil && len(empty) == 0:
+			delete(mapping, e.field)
+			continue
+		case sets[i] == nil || now == nil:
+		case sets[i].isWhole():
+			value = now
+		default:
+			value = sets[i].stored(value, now, allBelow(all, e))
+		}
+		if isList {
+			items = append(items, value)
+		} else {
+			mapping[e.field] = value
+		}
+	}
+	if isList {
+		return items
+	}
+	return mapping
 }

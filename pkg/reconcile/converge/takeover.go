@@ -15,68 +15,34 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 )
 
-// factOf reads an object, with its managedFields.
-func (c *Converger) factOf(u *unstructured.Unstructured) *fact {
-	return readFact(u, c.Manager, c.FormerManagers...)
-}
-
-// inherit prepares a child that the operator has applied under a former name. It keeps its label.
-// Again is set if the operator has applied it under its own name, too.
-func (r *run) inherit(ctx context.Context, ch *child, live *fact, again bool) (*fact, error) {
-	ch.label = ""
-	if live == nil || !slices.Contains(r.hashes, live.owner) {
-		return live, nil
-	}
-	if live.owner != r.hashes[0] {
-		ch.label = live.owner
-	}
-	if !live.former || live.deleting {
-		return live, nil
-	}
-	now, err := takeOver(ctx, r, ch, live, again)
-	if now == nil {
-		ch.label = "" // it is created again if it is gone; otherwise, that shows how it is now
-	}
-	return now, err
-}
-
 // takeOver moves the fields that the operator has applied under its former names to its name, so
-// that it can remove them. It returns nil if the child was deleted, or has changed meanwhile.
-// Again is set if that was done before: an operator with a former name is still running.
-func takeOver(ctx context.Context, r *run, ch *child, live *fact, again bool) (*fact, error) {
-	u, err := r.api.Get(ctx, ch.resource, ch.Namespace, ch.Name)
-	if apierrors.IsNotFound(err) || err == nil && u.GetUID() != live.uid {
-		return nil, nil
-	}
+// that it can remove them. It returns the view of the child after that.
+func (r *run) takeOver(ctx context.Context, ch *child, v view) (view, error) {
+	patch, err := renamed(v.object, r.formers, r.manager)
 	if err != nil {
-		return nil, err
+		return v, err
 	}
-	patch, err := renamed(u, r.FormerManagers, r.Manager)
-	if err != nil {
-		return nil, err
+	if v.known != nil && r.memory.countRestoration(ch.Key) {
+		r.call.Log.Info("An operator with a former name of this one keeps applying a child. Stop it.", "child", ch.Key.String(), "names", r.formers)
 	}
-	if patch == nil {
-		return r.factOf(u), nil
-	}
-	if again && r.noteRestoration(r.state, ch.Key) {
-		r.Log.Info("An operator with a former name of this one keeps applying a child. Stop it.", "child", ch.Key.String(), "names", r.FormerManagers)
-	}
-	u, err = r.api.Rename(ctx, ch.resource, ch.Key, patch)
+	u, err := r.api.Rename(ctx, ch.resource, ch.Key, patch)
 	switch {
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
-		return nil, nil
+		return v, errChanged
 	case err != nil:
-		return nil, err
+		return v, err
 	}
-	r.Log.Info("The fields of the child that were applied under a former name of the operator are taken over.", "child", ch.Key.String(), "manager", r.Manager)
-	return r.factOf(u), nil
+	r.call.Log.Info("The fields of the child that were applied under a former name of the operator are taken over.", "child", ch.Key.String(), "manager", r.manager)
+	v.live = r.fact(u)
+	v.object = u
+	return v, nil
 }
 
 // renamed returns a JSON patch that moves what managers have applied to another one, or nil if
 // there is nothing to move. What they have updated is not a part of what they have applied.
 func renamed(u *unstructured.Unstructured, formers []string, manager string) ([]byte, error) {
 	entries := u.GetManagedFields()
-	isShared := entryOf(entries, manager) != nil
+	isShared := slices.ContainsFunc(entries, func(entry metav1.ManagedFieldsEntry) bool { return isOurs(entry, manager) })
 	upgraded := sets.New[string]()
 	for i := range entries {
 		entry := &entries[i]

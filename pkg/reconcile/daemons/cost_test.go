@@ -9,12 +9,13 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/pkg/hierarchy"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
 // discardHost is a Host that prepares calls as the engine does, and discards the rest.
@@ -32,12 +33,12 @@ func (q *discardHost) Prepare(ctx context.Context, d *handler.Declaration) (cont
 	return context.WithValue(ctx, contextKey{}, q), subject
 }
 
-func (q *discardHost) WriteEdit(context.Context, execution.Edit) error                 { return nil }
-func (q *discardHost) Report(context.Context, *handler.Declaration, execution.Outcome) {}
-func (q *discardHost) Measure(*handler.Declaration, execution.Outcome)                 {}
-func (q *discardHost) Warn(*handler.Declaration, string, string)                       {}
-func (q *discardHost) Requeue()                                                        {}
-func (q *discardHost) Identity() daemons.Identity                                      { return daemons.Identity{} }
+func (q *discardHost) WriteEdit(context.Context, call.Edit) error                 { return nil }
+func (q *discardHost) Report(context.Context, *handler.Declaration, call.Outcome) {}
+func (q *discardHost) Measure(*handler.Declaration, call.Outcome)                 {}
+func (q *discardHost) Warn(*handler.Declaration, string, string)                  {}
+func (q *discardHost) Requeue()                                                   {}
+func (q *discardHost) Identity() daemons.Identity                                 { return daemons.Identity{} }
 
 // discardSink is a log sink that keeps values, but writes nothing.
 type discardSink struct{ values []any }
@@ -64,12 +65,12 @@ func BenchmarkTimerCalls(b *testing.B) {
 	supervisor := daemons.New(daemons.Options{})
 	defer supervisor.Stop(b.Context())
 	done, left := make(chan struct{}), b.N
-	d, err := handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: func(context.Context, *handler.Tick) error {
+	d, err := handler.Timer(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
 		if left--; left == 0 {
 			close(done)
 		}
 		return nil
-	}}, handler.ID("a"), handler.Interval(1))
+	}), handler.ID("a"), handler.Interval(1))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -94,18 +95,18 @@ func BenchmarkSync(b *testing.B) {
 func waitingHandlers(tb testing.TB) []*handler.Declaration {
 	tb.Helper()
 	resource := selector.New("kopfexamples")
-	timer, err := handler.Timer(resource, handler.Function{Timer: func(context.Context, *handler.Tick) error { return nil }},
+	timer, err := handler.Timer(resource, handlertest.Function(func(context.Context, *handler.Call) error { return nil }),
 		handler.ID("timer"), handler.Interval(time.Hour))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	daemon, err := handler.Daemon(resource, handler.Function{Daemon: func(_ context.Context, t *handler.Task) error {
+	daemon, err := handler.Daemon(resource, handlertest.Function(func(_ context.Context, t *handler.Call) error {
 		var frame [80]byte // besides the 80 bytes that this function takes without it
 		for !t.Wait(time.Hour) {
-			t.Logger().Info("An hour has passed.", "frame", frame[:])
+			t.Context.Logger.Info("An hour has passed.", "frame", frame[:])
 		}
 		return nil
-	}}, handler.ID("daemon"))
+	}), handler.ID("daemon"))
 	if err != nil {
 		tb.Fatal(err)
 	}

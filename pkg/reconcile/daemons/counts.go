@@ -1,6 +1,6 @@
 package daemons
 
-import "github.com/kopf-go/kopf/pkg/model/handler"
+import "github.com/kopf-go/kopf/internal/handler"
 
 // Counts are the numbers of handlers of one kind by what they are doing, over all
 // objects.

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 )
 
@@ -21,7 +21,7 @@ func TestCounts(t *testing.T) {
 		}
 		ignorant := w.daemon("ignorant", w.ignoringStops(time.Minute), handler.CancellationTimeout(time.Second))
 		delayed := w.daemon("delayed", w.untilStopped, handler.InitialDelay(2*time.Second))
-		timer := w.timer("timer", func(context.Context, *handler.Tick) error { return nil }, handler.Interval(time.Hour))
+		timer := w.timer("timer", func(context.Context, *handler.Call) error { return nil }, handler.Interval(time.Hour))
 		expect("in the beginning", daemons.Counts{}, daemons.Counts{})
 		w.match(ignorant, delayed, timer)
 		w.until(1)

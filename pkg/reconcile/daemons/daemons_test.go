@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 )
 
 func TestDaemonRunsAsLongAsItsObjectExists(t *testing.T) {
@@ -21,7 +22,7 @@ func TestDaemonRunsAsLongAsItsObjectExists(t *testing.T) {
 		if !w.group.NeedsFinalizer(d) || !w.group.HasRunningDaemons() {
 			t.Error("the daemon does not hold the object")
 		}
-		w.group.Stop(handler.StopDeleted)
+		w.group.Stop(stop.Deleted)
 		w.expect("0s started", "10s checked", "20s checked", "25s stopped: deleted|signaled", "25s pass")
 		w.until(100)
 		w.pass(true)
@@ -33,66 +34,66 @@ func TestDaemonRunsAsLongAsItsObjectExists(t *testing.T) {
 }
 
 func TestTerminationStages(t *testing.T) {
-	type options = []handler.DaemonOption
+	type options = []handler.BackgroundOption
 	const s = time.Second
 	tests := map[string]struct {
 		options options
-		fn      func(w *world) handler.DaemonFunc
+		fn      func(w *world) func(context.Context, *handler.Call) error
 		want    []string // from the deletion at 5 seconds until 200 seconds
 	}{
 		"it stops by itself": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.untilStopped },
+			func(w *world) func(context.Context, *handler.Call) error { return w.untilStopped },
 			[]string{"5s stopped: deleted|signaled", "5s pass"},
 		},
 		"it stops within the backoff": {
 			options{handler.CancellationBackoff(50 * s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.ignoringStops(50 * s) },
+			func(w *world) func(context.Context, *handler.Call) error { return w.ignoringStops(50 * s) },
 			[]string{"50s returned: deleted|signaled", "50s pass"},
 		},
 		"it is canceled after the backoff": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.untilCanceled },
+			func(w *world) func(context.Context, *handler.Call) error { return w.untilCanceled },
 			[]string{"6s canceled: deleted|signaled|canceled", "6s pass"},
 		},
 		"it is canceled at once without a backoff": {
 			options{handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.untilCanceled },
+			func(w *world) func(context.Context, *handler.Call) error { return w.untilCanceled },
 			[]string{"5s canceled: deleted|signaled|canceled", "5s pass"},
 		},
 		"it returns within the timeout": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.ignoringStops(8 * s) },
+			func(w *world) func(context.Context, *handler.Call) error { return w.ignoringStops(8 * s) },
 			[]string{"8s returned: deleted|signaled|canceled", "8s pass"},
 		},
 		"it is abandoned after backoff and timeout": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
+			func(w *world) func(context.Context, *handler.Call) error { return w.ignoringStops(150 * s) },
 			[]string{"9s a: Abandoned", "9s pass", "150s returned: deleted|signaled|canceled|abandoned", "150s pass"},
 		},
 		"it is abandoned after the timeout": {
 			options{handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
+			func(w *world) func(context.Context, *handler.Call) error { return w.ignoringStops(150 * s) },
 			[]string{"8s a: Abandoned", "8s pass", "150s returned: deleted|signaled|canceled|abandoned", "150s pass"},
 		},
 		"it is abandoned at once": {
 			options{handler.CancellationTimeout(0)},
-			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
+			func(w *world) func(context.Context, *handler.Call) error { return w.ignoringStops(150 * s) },
 			[]string{"5s a: Abandoned", "5s pass", "150s returned: deleted|signaled|canceled|abandoned", "150s pass"},
 		},
 		"it is waited for without end": {
 			nil,
-			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
+			func(w *world) func(context.Context, *handler.Call) error { return w.ignoringStops(150 * s) },
 			[]string{"65s a: Stopping", "125s a: Stopping", "150s returned: deleted|signaled", "150s pass"},
 		},
 		"it is waited for after the backoff": {
 			options{handler.CancellationBackoff(20 * s)},
-			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
+			func(w *world) func(context.Context, *handler.Call) error { return w.ignoringStops(150 * s) },
 			[]string{"85s a: Stopping", "145s a: Stopping", "150s returned: deleted|signaled", "150s pass"},
 		},
 		"its own polling interval": {
 			options{handler.CancellationPolling(50 * s)},
-			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
+			func(w *world) func(context.Context, *handler.Call) error { return w.ignoringStops(150 * s) },
 			[]string{"55s a: Stopping", "105s a: Stopping", "150s returned: deleted|signaled", "150s pass"},
 		},
 	}
@@ -101,8 +102,8 @@ func TestTerminationStages(t *testing.T) {
 			inBubble(t, func(_ *testing.T, w *world) {
 				w.match(w.daemon("a", test.fn(w), test.options...))
 				w.until(5)
-				w.group.Stop(handler.StopDeleted)
-				w.group.Stop(handler.StopDeleted) // in every pass, while the object is being deleted
+				w.group.Stop(stop.Deleted)
+				w.group.Stop(stop.Deleted) // in every pass, while the object is being deleted
 				w.until(200)
 				w.expect(append([]string{"0s started"}, test.want...)...)
 			})
@@ -123,7 +124,7 @@ func TestHasRunningDaemons(t *testing.T) {
 		held(false)
 		w.until(5)
 		held(true)
-		w.group.Stop(handler.StopDeleted)
+		w.group.Stop(stop.Deleted)
 		w.until(7)
 		held(true)
 		w.until(9)
@@ -134,41 +135,43 @@ func TestHasRunningDaemons(t *testing.T) {
 }
 
 func TestErrorsInDaemons(t *testing.T) {
-	type options = []handler.DaemonOption
+	type options = []handler.BackgroundOption
 	const s = time.Second
-	always := func(err error) handler.DaemonFunc { return func(context.Context, *handler.Task) error { return err } }
+	always := func(err error) func(context.Context, *handler.Call) error {
+		return func(context.Context, *handler.Call) error { return err }
+	}
 	tests := map[string]struct {
 		options options
-		fn      handler.DaemonFunc
+		fn      func(context.Context, *handler.Call) error
 		want    []string
 	}{
 		"it does not start again after it has returned": {nil, always(nil), []string{"0s call 0", "0s a: ended", "0s pass"}},
-		"its result is written": {nil, func(_ context.Context, t *handler.Task) error {
+		"its result is written": {nil, func(_ context.Context, t *handler.Call) error {
 			time.Sleep(10 * s)
 			t.SetResult(map[string]any{"finished": true})
 			return nil
 		}, []string{"0s call 0", "10s a: wrote map[finished:true]", "10s a: ended", "10s pass"}},
-		"it restarts after a temporary error": {options{handler.Retries(2)}, func(context.Context, *handler.Task) error {
+		"it restarts after a temporary error": {options{handler.Retries(2)}, func(context.Context, *handler.Call) error {
 			time.Sleep(10 * s)
 			return handler.Temporary(errors.New("restart"), 10*s)
 		}, []string{
 			"0s call 0", "10s a: again in 10s, restart", "20s call 1",
 			"30s a: failed, handler a has used up its 2 attempts: restart", "30s pass",
 		}},
-		"it restarts at once without a delay": {nil, func(_ context.Context, t *handler.Task) error {
+		"it restarts at once without a delay": {nil, func(_ context.Context, t *handler.Call) error {
 			time.Sleep(10 * s)
-			if t.Retry() == 1 {
+			if t.Attempt.Retry == 1 {
 				return nil
 			}
 			return handler.Temporary(errors.New("restart"), 0)
 		}, []string{"0s call 0", "10s a: again in 0s, restart", "10s call 1", "20s a: ended", "20s pass"}},
 		"errors of all kinds": {
 			options{handler.Errors(handler.ErrorsTemporary), handler.Backoff(s), handler.Retries(10)},
-			func(_ context.Context, t *handler.Task) error {
+			func(_ context.Context, t *handler.Call) error {
 				switch {
-				case t.Retry() < 3:
+				case t.Attempt.Retry < 3:
 					return handler.Temporary(errors.New("back"), 2*s)
-				case t.Retry() < 5:
+				case t.Attempt.Retry < 5:
 					return errNetwork
 				default:
 					return handler.Permanent(errors.New("bye"))
@@ -181,7 +184,7 @@ func TestErrorsInDaemons(t *testing.T) {
 		},
 		"a panic is a regular error": {
 			options{handler.Retries(2)},
-			func(context.Context, *handler.Task) error { panic("oops") },
+			func(context.Context, *handler.Call) error { panic("oops") },
 			[]string{
 				"0s call 0", "0s a: again in 1m0s, panic: oops",
 				"60s call 1", "60s a: failed, handler a has used up its 2 attempts: panic: oops", "60s pass",
@@ -194,7 +197,7 @@ func TestErrorsInDaemons(t *testing.T) {
 		},
 		"its timeout expires": {
 			options{handler.Timeout(30 * s)},
-			func(ctx context.Context, _ *handler.Task) error { <-ctx.Done(); return ctx.Err() },
+			func(ctx context.Context, _ *handler.Call) error { <-ctx.Done(); return ctx.Err() },
 			[]string{"0s call 0", "30s a: failed, handler a has timed out after 30s: context deadline exceeded", "30s pass"},
 		},
 		"an initial delay": {
@@ -203,8 +206,8 @@ func TestErrorsInDaemons(t *testing.T) {
 			[]string{"30s call 0", "30s a: ended", "30s pass"},
 		},
 		"an initial delay that depends on the object": {
-			options{handler.InitialDelayFunc(func(a handler.Arguments) time.Duration {
-				seconds, _ := a.Spec().Int64("delay")
+			options{handler.InitialDelayFunc(func(a *handler.Call) time.Duration {
+				seconds, _ := a.Body().Spec().Int64("delay")
 				return time.Duration(seconds) * s
 			})}, always(nil), []string{"7s call 0", "7s a: ended", "7s pass"},
 		},
@@ -212,8 +215,8 @@ func TestErrorsInDaemons(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				d := w.daemon("a", func(ctx context.Context, t *handler.Task) error {
-					w.note("call %d", t.Retry())
+				d := w.daemon("a", func(ctx context.Context, t *handler.Call) error {
+					w.note("call %d", t.Attempt.Retry)
 					return test.fn(ctx, t)
 				}, test.options...)
 				w.match(d)

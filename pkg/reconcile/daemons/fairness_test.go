@@ -6,7 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 )
 
@@ -16,7 +17,7 @@ func TestRetriesWithoutDelayDoNotStarveOthers(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	supervisor := daemons.New(daemons.Options{})
 	var calls atomic.Int64
-	d := (&world{t: t}).timer("a", func(context.Context, *handler.Tick) error {
+	d := (&world{t: t}).timer("a", func(context.Context, *handler.Call) error {
 		calls.Add(1)
 		return handler.Temporary(errNetwork, 0)
 	})
@@ -28,6 +29,6 @@ func TestRetriesWithoutDelayDoNotStarveOthers(t *testing.T) {
 	if n := calls.Load(); n == 0 || n > 100_000 {
 		t.Errorf("%d calls while other goroutines had a thousand turns", n)
 	}
-	group.Stop(handler.StopDeleted)
+	group.Stop(stop.Deleted)
 	supervisor.Stop(t.Context())
 }

@@ -4,8 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 )
 
 // Group runs the daemons and timers of one object. Sync and Stop must not be called
@@ -71,9 +72,9 @@ func (g *Group) Sync(wanted []*handler.Declaration, changed bool, misfits ...*ha
 	for _, w := range g.workers {
 		switch i := slices.IndexFunc(wanted, w.isFor); {
 		case i < 0 && slices.ContainsFunc(misfits, w.isFor):
-			w.requestStop(handler.StopMisfit)
+			w.requestStop(stop.Misfit)
 		case i < 0:
-			w.requestStop(handler.StopMismatch)
+			w.requestStop(stop.Mismatch)
 		case g.supervisor.canStart():
 			w.ensureStarted(wanted[i])
 		}
@@ -124,7 +125,7 @@ func (g *Group) initialDelay(d *handler.Declaration) time.Duration {
 	ctx, call := host.Prepare(g.supervisor.handlerCtx, d)
 	call.Patch = &patch.Patch{}
 	err := handler.WithRecover(func() error {
-		delay = d.InitialDelay(handler.NewTick(call, d.Param, handler.Attempt{}, nil))
+		delay = d.InitialDelay(handler.NewCall(d, call, handler.Attempt{}))
 		return nil
 	})
 	if err != nil {

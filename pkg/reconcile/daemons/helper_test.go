@@ -10,11 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
 // world is an engine without a cluster, with one object. It makes a pass over the
@@ -58,7 +59,7 @@ func (w *world) Prepare(ctx context.Context, _ *handler.Declaration) (context.Co
 	return ctx, handler.CallContext{Body: object.NewBody(map[string]any{"spec": map[string]any{"delay": int64(7)}})}
 }
 
-func (w *world) WriteEdit(ctx context.Context, edit execution.Edit) error {
+func (w *world) WriteEdit(ctx context.Context, edit call.Edit) error {
 	if w.write != nil {
 		if err := w.write(ctx); err != nil {
 			return err
@@ -68,7 +69,7 @@ func (w *world) WriteEdit(ctx context.Context, edit execution.Edit) error {
 	return nil
 }
 
-func (w *world) Report(_ context.Context, d *handler.Declaration, o execution.Outcome) {
+func (w *world) Report(_ context.Context, d *handler.Declaration, o call.Outcome) {
 	switch {
 	case o.Ignored != nil:
 		w.note("%s: ignored %v", d.ID, o.Ignored)
@@ -81,7 +82,7 @@ func (w *world) Report(_ context.Context, d *handler.Declaration, o execution.Ou
 	}
 }
 
-func (w *world) Measure(*handler.Declaration, execution.Outcome) {}
+func (w *world) Measure(*handler.Declaration, call.Outcome) {}
 
 func (w *world) Warn(d *handler.Declaration, reason, _ string) { w.note("%s: %s", d.ID, reason) }
 
@@ -130,18 +131,18 @@ func (w *world) expect(want ...string) {
 	}
 }
 
-func (w *world) daemon(id string, fn handler.DaemonFunc, options ...handler.DaemonOption) *handler.Declaration {
+func (w *world) daemon(id string, fn func(context.Context, *handler.Call) error, options ...handler.BackgroundOption) *handler.Declaration {
 	w.t.Helper()
-	d, err := handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: fn}, append([]handler.DaemonOption{handler.ID(id)}, options...)...)
+	d, err := handler.Daemon(selector.New("kopfexamples"), handlertest.Function(fn), append([]handler.BackgroundOption{handler.ID(id)}, options...)...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return d
 }
 
-func (w *world) timer(id string, fn handler.TimerFunc, options ...handler.TimerOption) *handler.Declaration {
+func (w *world) timer(id string, fn func(context.Context, *handler.Call) error, options ...handler.BackgroundOption) *handler.Declaration {
 	w.t.Helper()
-	d, err := handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: fn}, append([]handler.TimerOption{handler.ID(id)}, options...)...)
+	d, err := handler.Timer(selector.New("kopfexamples"), handlertest.Function(fn), append([]handler.BackgroundOption{handler.ID(id)}, options...)...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func (w *world) timer(id string, fn handler.TimerFunc, options ...handler.TimerO
 }
 
 // untilStopped is a daemon that checks something every ten seconds until it must stop.
-func (w *world) untilStopped(_ context.Context, t *handler.Task) error {
+func (w *world) untilStopped(_ context.Context, t *handler.Call) error {
 	w.note("started")
 	for !t.Wait(10 * time.Second) {
 		w.note("checked")
@@ -159,7 +160,7 @@ func (w *world) untilStopped(_ context.Context, t *handler.Task) error {
 }
 
 // untilCanceled is a daemon that runs until its context is canceled.
-func (w *world) untilCanceled(ctx context.Context, t *handler.Task) error {
+func (w *world) untilCanceled(ctx context.Context, t *handler.Call) error {
 	w.note("started")
 	<-ctx.Done()
 	w.note("canceled: %s", t.StopReason())
@@ -167,8 +168,8 @@ func (w *world) untilCanceled(ctx context.Context, t *handler.Task) error {
 }
 
 // ignoringStops returns a daemon that returns after some time, whatever it is asked.
-func (w *world) ignoringStops(d time.Duration) handler.DaemonFunc {
-	return func(_ context.Context, t *handler.Task) error {
+func (w *world) ignoringStops(d time.Duration) func(context.Context, *handler.Call) error {
+	return func(_ context.Context, t *handler.Call) error {
 		w.note("started")
 		time.Sleep(d)
 		w.note("returned: %s", t.StopReason())

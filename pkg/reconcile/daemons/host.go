@@ -6,9 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/backoff"
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -22,12 +22,12 @@ type Host interface {
 	// written, when the object is gone (nil), when the edit is rejected (the error),
 	// or when the context is done. The handler is not called again before that, so
 	// that calls do not pile up while the API server is unavailable.
-	WriteEdit(ctx context.Context, c execution.Edit) error
+	WriteEdit(ctx context.Context, c call.Edit) error
 	// Report reports the outcome of an attempt: of every failed one, and of a daemon
 	// that has ended by itself. The context is the attempt's.
-	Report(ctx context.Context, d *handler.Declaration, o execution.Outcome)
+	Report(ctx context.Context, d *handler.Declaration, o call.Outcome)
 	// Measure counts the outcome of every attempt, before the outcome takes effect.
-	Measure(d *handler.Declaration, o execution.Outcome)
+	Measure(d *handler.Declaration, o call.Outcome)
 	// Warn reports something unusual in the log and as an event. The reason is one of
 	// the constants below.
 	Warn(d *handler.Declaration, reason, message string)

@@ -3,7 +3,7 @@ package daemons
 import (
 	"slices"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 )
 
 // slot is what a worker has of the limit of its handler's calls. A call has its slot until it

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 )
 
@@ -27,9 +28,9 @@ func syncInOrder(d *handler.Declaration, pause time.Duration, all []*daemons.Gro
 }
 
 // lasting returns a timer that notes its calls.
-func (w *world) lasting(duration time.Duration) handler.TimerFunc {
+func (w *world) lasting(duration time.Duration) func(context.Context, *handler.Call) error {
 	var calls atomic.Int64
-	return func(context.Context, *handler.Tick) error {
+	return func(context.Context, *handler.Call) error {
 		call := calls.Add(1)
 		w.note("call %d", call)
 		time.Sleep(duration)
@@ -61,7 +62,7 @@ func TestLimitKeepsTheGridOfSharpTimers(t *testing.T) {
 
 func TestLimitOfDaemonsIsHeldWhileTheyRun(t *testing.T) {
 	ends := map[string]func(g *daemons.Group){
-		"the object is deleted":     func(g *daemons.Group) { g.Stop(handler.StopDeleted) },
+		"the object is deleted":     func(g *daemons.Group) { g.Stop(stop.Deleted) },
 		"the object does not match": func(g *daemons.Group) { g.Sync(nil, true) },
 	}
 	for name, end := range ends {
@@ -92,7 +93,7 @@ func TestAbandonedDaemonKeepsItsPlace(t *testing.T) {
 		all := w.groups(2)
 		syncInOrder(d, time.Millisecond, all)
 		w.until(1)
-		all[0].Stop(handler.StopDeleted)
+		all[0].Stop(stop.Deleted)
 		w.until(59)
 		if got := w.supervisor.Count(handler.OnDaemon); got != (daemons.Counts{Waiting: 1, Abandoned: 1}) {
 			t.Errorf("got %+v", got)
@@ -107,11 +108,11 @@ func TestAbandonedDaemonKeepsItsPlace(t *testing.T) {
 // Places are passed on however calls and stops interleave: none is lost.
 func TestPlacesAreNotLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		d := w.timer("a", func(context.Context, *handler.Tick) error { return nil }, handler.Interval(time.Second), handler.Limit(1))
+		d := w.timer("a", func(context.Context, *handler.Call) error { return nil }, handler.Interval(time.Second), handler.Limit(1))
 		for i, g := range w.groups(200) {
 			g.Sync([]*handler.Declaration{d}, true)
 			if i%3 == 0 {
-				go g.Stop(handler.StopDeleted)
+				go g.Stop(stop.Deleted)
 			}
 		}
 		w.until(10.5)

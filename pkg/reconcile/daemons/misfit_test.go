@@ -5,12 +5,12 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 )
 
 func TestMisfitsAreStoppedWithTheirReason(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		d := w.daemon("a", func(_ context.Context, task *handler.Task) error {
+		d := w.daemon("a", func(_ context.Context, task *handler.Call) error {
 			<-task.Stopped()
 			w.note("stopped: %s", task.StopReason())
 			return nil
@@ -35,9 +35,9 @@ func TestMisfitsAreStoppedWithTheirReason(t *testing.T) {
 func TestACallForAMisfitIsNoAttempt(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		calls := 0
-		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
+		w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {
 			calls++
-			w.note("retry %d", tick.Retry())
+			w.note("retry %d", tick.Attempt.Retry)
 			if calls < 3 {
 				return &handler.MisfitError{Type: "*v1.Pod", Err: errors.New("no number")}
 			}

@@ -7,36 +7,37 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 )
 
 // A daemon that matches again starts as soon as the earlier one has returned, and not
 // before.
 func TestDaemonsRestart(t *testing.T) {
 	tests := map[string]struct {
-		fn    func(w *world) handler.DaemonFunc
+		fn    func(w *world) func(context.Context, *handler.Call) error
 		stop  func(w *world)
 		start func(w *world)
 		want  []string
 	}{
 		"after it has stopped": {
-			func(w *world) handler.DaemonFunc { return w.untilStopped },
+			func(w *world) func(context.Context, *handler.Call) error { return w.untilStopped },
 			func(w *world) { w.match() }, nil,
 			[]string{"0s started", "5s stopped: mismatch|signaled", "5s pass", "8s started"},
 		},
 		"as soon as it has stopped": {
-			func(w *world) handler.DaemonFunc { return w.ignoringStops(12 * time.Second) },
+			func(w *world) func(context.Context, *handler.Call) error { return w.ignoringStops(12 * time.Second) },
 			func(w *world) { w.match() }, nil,
 			[]string{"0s started", "12s returned: mismatch|signaled", "12s pass", "12s started"},
 		},
 		"after a pause": {
-			func(w *world) handler.DaemonFunc { return w.untilStopped },
+			func(w *world) func(context.Context, *handler.Call) error { return w.untilStopped },
 			func(w *world) { w.supervisor.Pause() },
 			func(w *world) { w.supervisor.Resume() },
 			[]string{"0s started", "5s stopped: paused|signaled", "5s pass", "8s started"},
 		},
 		"after a pause that was shorter than its termination": {
-			func(w *world) handler.DaemonFunc { return w.ignoringStops(12 * time.Second) },
+			func(w *world) func(context.Context, *handler.Call) error { return w.ignoringStops(12 * time.Second) },
 			func(w *world) { w.supervisor.Pause() },
 			func(w *world) { w.supervisor.Resume() },
 			[]string{"0s started", "12s returned: paused|signaled", "12s pass", "12s started"},
@@ -64,7 +65,7 @@ func TestDaemonsRestart(t *testing.T) {
 // An object can leave what the operator watches, and return. Its daemon does not run twice at
 // the same time, and what the earlier one writes is not lost.
 func TestDaemonOfAnObjectThatReturns(t *testing.T) {
-	for name, reason := range map[string]handler.StopReason{"deleted": handler.StopDeleted, "mismatch": handler.StopMismatch} {
+	for name, reason := range map[string]stop.Reason{"deleted": stop.Deleted, "mismatch": stop.Mismatch} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				d := w.daemon("a", w.ignoringStops(12*time.Second))
@@ -118,8 +119,8 @@ func TestAbandonedDaemonIsNotDuplicated(t *testing.T) {
 // A daemon that waits for its next attempt stops at once.
 func TestDaemonStopsBetweenAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		d := w.daemon("a", func(_ context.Context, t *handler.Task) error {
-			w.note("call %d", t.Retry())
+		d := w.daemon("a", func(_ context.Context, t *handler.Call) error {
+			w.note("call %d", t.Attempt.Retry)
 			return handler.Temporary(errNetwork, 10*time.Second)
 		})
 		w.match(d)
@@ -131,7 +132,7 @@ func TestDaemonStopsBetweenAttempts(t *testing.T) {
 		w.until(50)
 		w.match(d) // from scratch
 		w.until(55)
-		w.group.Stop(handler.StopDeleted)
+		w.group.Stop(stop.Deleted)
 		w.until(100)
 		w.expect("0s call 0", "0s a: again in 10s, network", "10s call 1", "10s a: again in 10s, network",
 			"50s call 0", "50s a: again in 10s, network")
@@ -152,7 +153,7 @@ func TestErrorsOfStoppingDaemons(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(_ *testing.T, w *world) {
-				d := w.daemon("a", func(ctx context.Context, _ *handler.Task) error {
+				d := w.daemon("a", func(ctx context.Context, _ *handler.Call) error {
 					w.note("started")
 					<-ctx.Done()
 					return test.err
@@ -173,7 +174,7 @@ func TestErrorsOfStoppingDaemons(t *testing.T) {
 func TestPanicOfTheHost(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		w.write = func(context.Context) error { panic("oops") }
-		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
+		w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {
 			tick.SetResult(1)
 			return nil
 		}, handler.Backoff(30*time.Second), handler.Interval(time.Second)))

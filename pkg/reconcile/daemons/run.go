@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // run is one attempt of a worker's handler. It holds what is needed while the handler
@@ -18,13 +18,10 @@ type run struct {
 	worker    *worker
 	workerCtx context.Context // canceled when the worker must stop
 	ctx       context.Context // the handler's
-	attempt   execution.Attempt
+	attempt   call.Attempt
 	patch     *patch.Patch
 	stopper   *handler.Stopper
-
-	// One of them, depending on the kind of the handler.
-	task *handler.Task
-	tick *handler.Tick
+	call      *handler.Call
 }
 
 // start prepares the arguments and makes the attempt.
@@ -35,33 +32,26 @@ func (r *run) start() {
 		r.worker.endRun(r.reportPanic(err))
 	case !r.attempt.Allowed():
 		r.finish(nil)
-	case r.tick != nil:
-		r.callTimer()
-	default:
+	case r.worker.isDaemon():
 		// The preparations have grown the stack of this goroutine. A daemon gets a
 		// goroutine with a small stack for its life.
-		go r.callDaemon()
+		go r.callHandler()
+	default:
+		r.callHandler()
 	}
 }
 
-// callDaemon makes the attempt of a daemon. Thousands of daemons wait in it. A daemon that
-// ends the goroutine has failed.
-func (r *run) callDaemon() {
+// callHandler makes the attempt. Thousands of daemons wait in it. A handler that ends the goroutine has
+// failed.
+func (r *run) callHandler() {
 	failure := handler.ErrExited
 	defer func() { r.finish(failure) }()
-	failure = r.worker.handler.CallDaemon(r.ctx, r.task)
-}
-
-// callTimer makes the attempt of a timer, as callDaemon does.
-func (r *run) callTimer() {
-	failure := handler.ErrExited
-	defer func() { r.finish(failure) }()
-	failure = r.worker.handler.CallTimer(r.ctx, r.tick)
+	_, failure = r.worker.handler.Call(r.ctx, r.call)
 }
 
 // finish processes what the call returned, and hands the outcome to the worker.
 func (r *run) finish(failure error) {
-	var outcome execution.Outcome
+	var outcome call.Outcome
 	if err := handler.WithRecover(func() error { outcome = r.processResult(failure); return nil }); err != nil {
 		outcome = r.reportPanic(err)
 	}
@@ -70,7 +60,7 @@ func (r *run) finish(failure error) {
 
 // reportPanic turns a panic outside of the handler, such as one of the engine, into a
 // failure of the handler. It must not take the operator down.
-func (r *run) reportPanic(err error) execution.Outcome {
+func (r *run) reportPanic(err error) call.Outcome {
 	outcome := failedOutcome(err, r.worker.group.supervisor.delayAfter(r.worker.handler, r.attempt.Args.Retry))
 	r.worker.group.currentHost().Report(r.workerCtx, r.worker.handler, outcome)
 	return outcome
@@ -83,11 +73,8 @@ func (r *run) prepare() error {
 		r.patch = &patch.Patch{}
 		call.Patch = r.patch
 		r.ctx, r.attempt = r.worker.attempts.Begin(ctx, r.worker.handler, r.worker.group.supervisor.options.Backoff)
-		if !r.worker.isDaemon() {
-			r.tick = handler.NewTick(call, r.worker.handler.Param, r.attempt.Args, r.stopper)
-		} else {
-			r.task = handler.NewTask(call, r.worker.handler.Param, r.attempt.Args, r.stopper)
-		}
+		r.call = handler.NewCall(r.worker.handler, call, r.attempt.Args)
+		r.call.Stop = r.stopper
 		return nil
 	})
 }
@@ -95,10 +82,10 @@ func (r *run) prepare() error {
 // processResult counts the outcome of the call, writes the handler's edit, and reports
 // the outcome. Failures are reported before the edit is written, which can take long;
 // the success of a daemon is reported after that.
-func (r *run) processResult(failure error) execution.Outcome {
+func (r *run) processResult(failure error) call.Outcome {
 	var result any
 	if failure == nil {
-		result, failure = execution.NormalizeResult(r.result())
+		result, failure = call.NormalizeResult(r.call.Result())
 	}
 	if handler.AsMisfit(failure) != nil {
 		return r.undo(failure)
@@ -110,7 +97,7 @@ func (r *run) processResult(failure error) execution.Outcome {
 		r.worker.group.currentHost().Report(r.ctx, r.worker.handler, outcome)
 	}
 	accepted := r.writeEdit(outcome.Result)
-	if r.task != nil && outcome.Succeeded() && outcome.Ignored == nil && accepted && !r.hasStopReason() {
+	if r.worker.isDaemon() && outcome.Succeeded() && outcome.Ignored == nil && accepted && !r.hasStopReason() {
 		r.worker.group.currentHost().Report(r.ctx, r.worker.handler, outcome)
 	}
 	return outcome
@@ -119,17 +106,9 @@ func (r *run) processResult(failure error) execution.Outcome {
 // undo ends a call that does not count as an attempt, because the object does not fit the Go
 // type of the handler. The pass over that version of the object stops the worker and reports
 // why; should the object have changed again by then, the handler is called after the delay.
-func (r *run) undo(misfit error) execution.Outcome {
+func (r *run) undo(misfit error) call.Outcome {
 	r.worker.attempts.Cancel(&r.attempt)
 	return failedOutcome(misfit, r.worker.group.supervisor.delayAfter(r.worker.handler, 0))
-}
-
-// result returns the result that the handler set.
-func (r *run) result() any {
-	if r.tick != nil {
-		return r.tick.Result()
-	}
-	return r.task.Result()
 }
 
 // hasStopReason reports whether the handler was asked to stop.
@@ -138,7 +117,7 @@ func (r *run) hasStopReason() bool { return r.stopper.Reason() != 0 }
 // adjust reports whether the outcome is an error to be reported, and corrects it: a
 // handler that was canceled has not failed, and one that was asked to stop is not
 // retried.
-func (r *run) adjust(o *execution.Outcome) bool {
+func (r *run) adjust(o *call.Outcome) bool {
 	switch {
 	case o.Err == nil:
 		return o.Ignored != nil
@@ -153,7 +132,7 @@ func (r *run) adjust(o *execution.Outcome) bool {
 
 // count passes the outcome to the metrics. A handler that was canceled did what it
 // was told to do.
-func (r *run) count(o execution.Outcome, reported bool) {
+func (r *run) count(o call.Outcome, reported bool) {
 	if o.Err != nil && !reported {
 		o.Err = nil
 		o.Final = true
@@ -172,7 +151,7 @@ func (r *run) writeEdit(result any) bool {
 	r.worker.writing = true
 	s.mu.Unlock()
 	ctx := s.writeCtx
-	err := r.worker.group.currentHost().WriteEdit(ctx, execution.Edit{ID: r.worker.handler.ID, Result: result, Patch: r.patch})
+	err := r.worker.group.currentHost().WriteEdit(ctx, call.Edit{ID: r.worker.handler.ID, Result: result, Patch: r.patch})
 	if err != nil && ctx.Err() == nil {
 		r.worker.group.currentHost().Warn(r.worker.handler, ReasonWriteRejected, fmt.Sprintf("The edit of the handler %s was rejected: %s", r.worker.handler.ID, err))
 	}
@@ -181,6 +160,6 @@ func (r *run) writeEdit(result any) bool {
 
 // failedOutcome returns the outcome of an attempt that failed and is retried after the
 // delay.
-func failedOutcome(err error, delay time.Duration) execution.Outcome {
-	return execution.Outcome{Called: true, Err: err, Delay: delay}
+func failedOutcome(err error, delay time.Duration) call.Outcome {
+	return call.Outcome{Called: true, Err: err, Delay: delay}
 }

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // scheduleNext decides when the handler is called next, if ever. The lock is held.
-func (w *worker) scheduleNext(o execution.Outcome) {
+func (w *worker) scheduleNext(o call.Outcome) {
 	at, again := w.nextCall(o, time.Now())
 	if !again {
 		w.setPhase(ended)
@@ -26,7 +26,7 @@ func (w *worker) scheduleNext(o execution.Outcome) {
 // error overrides everything but the idle time.
 //
 // Specification: Daemons, "Restarting"; Timers.
-func (w *worker) nextCall(o execution.Outcome, now time.Time) (at time.Time, again bool) {
+func (w *worker) nextCall(o call.Outcome, now time.Time) (at time.Time, again bool) {
 	switch d := w.handler; {
 	case !o.Final:
 		at = now.Add(o.Delay)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 )
 
 // returnPeriod is how long handlers may take to return and to write their edits after
@@ -44,7 +44,7 @@ func (s *Supervisor) Abort(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for w := range s.workers() {
-		w.setStopReason(handler.StopLeadershipLost | handler.StopCanceled)
+		w.setStopReason(stop.LeadershipLost | stop.Canceled)
 	}
 	s.cancelHandlers(cause) // before the stages, which would cancel with another cause
 	s.close()
@@ -63,7 +63,7 @@ func (s *Supervisor) close() {
 		return
 	}
 	s.closed = true
-	s.requestStopAll(handler.StopExiting)
+	s.requestStopAll(stop.Exiting)
 	s.closeIfDone()
 }
 
@@ -72,7 +72,7 @@ func (s *Supervisor) cancelAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for w := range s.workers() {
-		w.setStopReason(handler.StopCanceled)
+		w.setStopReason(stop.Canceled)
 	}
 	s.cancelHandlers(errStopped)
 }

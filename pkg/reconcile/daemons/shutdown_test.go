@@ -8,46 +8,46 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 )
 
 func TestShutdown(t *testing.T) {
 	const s = time.Second
-	type options = []handler.DaemonOption
+	type options = []handler.BackgroundOption
 	tests := map[string]struct {
 		options options
-		fn      func(w *world) handler.DaemonFunc
+		fn      func(w *world) func(context.Context, *handler.Call) error
 		took    time.Duration
 		want    []string
 	}{
 		"a daemon stops by itself": {
-			nil, func(w *world) handler.DaemonFunc { return w.untilStopped }, 0,
+			nil, func(w *world) func(context.Context, *handler.Call) error { return w.untilStopped }, 0,
 			[]string{"5s stopped: exiting|signaled", "5s pass"},
 		},
 		"a daemon stops by its stages": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.untilCanceled },
+			func(w *world) func(context.Context, *handler.Call) error { return w.untilCanceled },
 			s,
 			[]string{"6s canceled: exiting|signaled|canceled", "6s pass"},
 		},
 		"a daemon is abandoned by its stages": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.ignoringStops(100 * s) },
+			func(w *world) func(context.Context, *handler.Call) error { return w.ignoringStops(100 * s) },
 			4 * s,
 			[]string{"9s a: Abandoned", "9s pass"},
 		},
 		"a daemon is canceled at the end of the grace period": {
-			nil, func(w *world) handler.DaemonFunc { return w.untilCanceled }, 10 * s,
+			nil, func(w *world) func(context.Context, *handler.Call) error { return w.untilCanceled }, 10 * s,
 			[]string{"15s canceled: exiting|signaled|canceled", "15s pass"},
 		},
 		"the grace period cuts the stages short": {
 			options{handler.CancellationBackoff(100 * s), handler.CancellationTimeout(100 * s)},
-			func(w *world) handler.DaemonFunc { return w.untilCanceled },
+			func(w *world) func(context.Context, *handler.Call) error { return w.untilCanceled },
 			10 * s,
 			[]string{"15s canceled: exiting|signaled|canceled", "15s pass"},
 		},
 		"a daemon is abandoned after the grace period": {
-			nil, func(w *world) handler.DaemonFunc { return w.ignoringStops(100 * s) }, 11 * s,
+			nil, func(w *world) func(context.Context, *handler.Call) error { return w.ignoringStops(100 * s) }, 11 * s,
 			[]string{"16s a: Abandoned", "16s pass"},
 		},
 	}
@@ -68,11 +68,11 @@ func TestShutdown(t *testing.T) {
 
 func TestRunningTimerMayFinish(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		w.match(w.timer("a", func(ctx context.Context, tick *handler.Tick) error {
+		w.match(w.timer("a", func(ctx context.Context, tick *handler.Call) error {
 			time.Sleep(8 * time.Second)
 			tick.SetResult(1)
 			return ctx.Err()
-		}), w.timer("b", func(ctx context.Context, _ *handler.Tick) error {
+		}), w.timer("b", func(ctx context.Context, _ *handler.Call) error {
 			<-ctx.Done()
 			w.note("canceled")
 			return fmt.Errorf("waiting: %w", ctx.Err())
@@ -86,11 +86,11 @@ func TestRunningTimerMayFinish(t *testing.T) {
 // The last edit of a daemon is written if the API server accepts it in time.
 func TestDaemonsWriteDuringShutdown(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		w.match(w.daemon("a", func(ctx context.Context, task *handler.Task) error {
+		w.match(w.daemon("a", func(ctx context.Context, task *handler.Call) error {
 			<-ctx.Done()
-			task.Patch().Set("bye", "status", "phase")
+			task.Context.Patch.Set("bye", "status", "phase")
 			return nil
-		}), w.daemon("b", func(_ context.Context, task *handler.Task) error {
+		}), w.daemon("b", func(_ context.Context, task *handler.Call) error {
 			<-task.Stopped()
 			task.SetResult("bye")
 			return nil
@@ -112,7 +112,7 @@ func TestDaemonsWriteDuringShutdown(t *testing.T) {
 func TestThousandDaemonsStopWithinTheTimeout(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		returned := make(chan struct{}, 1000)
-		d := w.daemon("a", func(ctx context.Context, task *handler.Task) error {
+		d := w.daemon("a", func(ctx context.Context, task *handler.Call) error {
 			<-task.Stopped()
 			time.Sleep(2 * time.Second) // to clean up
 			returned <- struct{}{}
@@ -141,7 +141,7 @@ func TestAbort(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				w.match(w.daemon("a", func(ctx context.Context, task *handler.Task) error {
+				w.match(w.daemon("a", func(ctx context.Context, task *handler.Call) error {
 					<-ctx.Done()
 					time.Sleep(time.Millisecond) // the reasons are complete
 					w.note("canceled by %v: %s", context.Cause(ctx), task.StopReason())
@@ -156,7 +156,7 @@ func TestAbort(t *testing.T) {
 				}
 				w.supervisor.Abort(errors.New("leader election lost"))
 				time.Sleep(time.Second)
-				w.match(w.daemon("b", func(context.Context, *handler.Task) error { w.note("started"); return nil }))
+				w.match(w.daemon("b", func(context.Context, *handler.Call) error { w.note("started"); return nil }))
 				w.exit(0)
 				w.expect(test.want, "5.001s pass")
 			})

@@ -3,13 +3,14 @@ package daemons
 import (
 	"slices"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 )
 
 // Stop stops all handlers for good, because the object is being deleted or is gone. It
 // does not wait; HasRunningDaemons reports whether there is anything to wait for. It
 // may be called again, with other reasons.
-func (g *Group) Stop(reason handler.StopReason) {
+func (g *Group) Stop(reason stop.Reason) {
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
 	g.closed = true
@@ -24,7 +25,7 @@ func (g *Group) Suspend() {
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
 	for _, w := range g.workers {
-		w.requestStop(handler.StopPaused)
+		w.requestStop(stop.Paused)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"time"
 	"weak"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 )
 
@@ -44,14 +45,14 @@ func newChangingObject(w *world, random *rand.Rand) *changingObject {
 	r.group = w.supervisor.NewGroup(r)
 	slow, quick := time.Duration(random.IntN(3000))*time.Millisecond, time.Duration(random.IntN(3000))*time.Millisecond
 	r.handlers = []*handler.Declaration{
-		w.daemon("daemon", func(_ context.Context, t *handler.Task) error {
+		w.daemon("daemon", func(_ context.Context, t *handler.Call) error {
 			r.busy(0, slow)
 			if t.Wait(quick) {
 				return nil
 			}
 			return handler.Temporary(errNetwork, quick)
 		}, handler.CancellationTimeout(slow)),
-		w.timer("timer", func(context.Context, *handler.Tick) error { r.busy(1, quick); return nil },
+		w.timer("timer", func(context.Context, *handler.Call) error { r.busy(1, quick); return nil },
 			handler.Interval(slow), handler.Idle(quick)),
 	}
 	return r
@@ -68,7 +69,7 @@ func (r *changingObject) change(random *rand.Rand) {
 		}
 		time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
 	}
-	r.group.Stop(handler.StopDeleted)
+	r.group.Stop(stop.Deleted)
 }
 
 // Whatever happens, no handler runs twice at the same time, and deleted objects leave

@@ -7,7 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 )
 
 // errStopped is the cause of the cancellation of a handler's context.
@@ -57,7 +58,7 @@ func (s *Supervisor) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paused = true
-	s.requestStopAll(handler.StopPaused)
+	s.requestStopAll(stop.Paused)
 }
 
 // Wait returns when all running handlers have returned or were abandoned, or when the
@@ -91,7 +92,7 @@ func (s *Supervisor) Resume() {
 func (s *Supervisor) canStart() bool { return !s.paused && !s.closed }
 
 // requestStopAll requests all workers to stop. The lock is held.
-func (s *Supervisor) requestStopAll(reason handler.StopReason) {
+func (s *Supervisor) requestStopAll(reason stop.Reason) {
 	for w := range s.workers() {
 		w.requestStop(reason)
 	}

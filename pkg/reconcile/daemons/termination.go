@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 )
 
 // stage is the progress of the termination of a daemon.
@@ -36,8 +37,8 @@ func (g *Group) emit(w warning) {
 
 // requestStop stops the worker: at once if it does not run, by its stages if it is a
 // running daemon, and after its call if it is a timer. The lock is held.
-func (w *worker) requestStop(reason handler.StopReason) {
-	w.setStopReason(reason | handler.StopSignaled)
+func (w *worker) requestStop(reason stop.Reason) {
+	w.setStopReason(reason | stop.Signaled)
 	switch {
 	case w.phase == waiting:
 		w.stopTimer()
@@ -55,16 +56,16 @@ func (w *worker) requestStop(reason handler.StopReason) {
 
 // cancelCall cancels the context of a timer's call if the call has lost its object. A pause
 // or an exit of the operator lets it continue. The lock is held.
-func (w *worker) cancelCall(reason handler.StopReason) {
-	if reason&(handler.StopDeleted|handler.StopMismatch|handler.StopMisfit) == 0 {
+func (w *worker) cancelCall(reason stop.Reason) {
+	if reason&(stop.Deleted|stop.Mismatch|stop.Misfit) == 0 {
 		return
 	}
-	w.setStopReason(handler.StopCanceled)
+	w.setStopReason(stop.Canceled)
 	w.cancel(errStopped)
 }
 
 // setStopReason asks a running handler to stop, and adds the reason.
-func (w *worker) setStopReason(reason handler.StopReason) {
+func (w *worker) setStopReason(reason stop.Reason) {
 	if w.stopper != nil {
 		w.stopper.Stop(reason)
 	}
@@ -87,7 +88,7 @@ func (w *worker) escalate() warning {
 	switch {
 	case timeout != nil && w.stage == signaled:
 		w.stage = canceled
-		w.setStopReason(handler.StopCanceled)
+		w.setStopReason(stop.Canceled)
 		w.cancel(errStopped)
 		w.startTimer(time.Now().Add(*timeout))
 	case timeout != nil:
@@ -115,7 +116,7 @@ func (w *worker) pollInterval() time.Duration {
 func (w *worker) abandon() warning {
 	w.stopTimer()
 	w.setPhase(abandoned)
-	w.setStopReason(handler.StopAbandoned)
+	w.setStopReason(stop.Abandoned)
 	w.group.supervisor.decrementAwaited()
 	reason := ReasonAbandoned
 	message := "The %s %s has not returned in time and is abandoned. It may still act, and its memory is not freed."

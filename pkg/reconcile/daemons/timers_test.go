@@ -6,18 +6,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 )
 
 func TestTimersWrite(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
+		w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {
 			tick.SetResult(map[string]any{"size": 1})
 			return nil
-		}, handler.Interval(10*time.Second)), w.timer("b", func(_ context.Context, tick *handler.Tick) error {
-			tick.Patch().Set(1, "spec", "size")
+		}, handler.Interval(10*time.Second)), w.timer("b", func(_ context.Context, tick *handler.Call) error {
+			tick.Context.Patch.Set(1, "spec", "size")
 			return handler.Permanent(errNetwork)
-		}, handler.InitialDelay(time.Second)), w.timer("c", func(context.Context, *handler.Tick) error {
+		}, handler.InitialDelay(time.Second)), w.timer("c", func(context.Context, *handler.Call) error {
 			return nil
 		}, handler.Interval(time.Second)))
 		w.until(15)
@@ -27,7 +28,7 @@ func TestTimersWrite(t *testing.T) {
 
 func TestInvalidResultsAreErrors(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
+		w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {
 			tick.SetResult(make(chan int))
 			return nil
 		}, handler.Interval(time.Second)))
@@ -50,26 +51,26 @@ func TestTimerSurvivesAnOutage(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
+		w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {
 			w.note("call")
 			tick.SetResult(1)
 			return nil
 		}, handler.Interval(10*time.Second)))
 		other := w.supervisor.NewGroup(w)
-		other.Sync([]*handler.Declaration{w.timer("b", func(context.Context, *handler.Tick) error {
+		other.Sync([]*handler.Declaration{w.timer("b", func(context.Context, *handler.Call) error {
 			w.note("other call")
 			return nil
 		}, handler.InitialDelay(time.Second), handler.Interval(45*time.Second))}, false)
 		w.until(131)
 		w.expect("0s call", "1s other call", "46s other call", "91s other call", "120s a: wrote 1", "130s call", "130s a: wrote 1")
-		other.Stop(handler.StopDeleted)
+		other.Stop(stop.Deleted)
 	})
 }
 
 func TestRejectedEditsAreReportedAndLost(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		w.write = func(context.Context) error { return errors.New("spec.size: must be a number") }
-		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
+		w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {
 			tick.SetResult(1)
 			return nil
 		}, handler.Interval(10*time.Second)))
@@ -81,7 +82,7 @@ func TestRejectedEditsAreReportedAndLost(t *testing.T) {
 func TestTimerDoesNotOverlapWithItself(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		running := 0
-		d := w.timer("a", func(context.Context, *handler.Tick) error {
+		d := w.timer("a", func(context.Context, *handler.Call) error {
 			w.note("call")
 			if running++; running > 1 {
 				w.note("overlapping")
@@ -107,7 +108,7 @@ func TestTimerDoesNotOverlapWithItself(t *testing.T) {
 // A timer with other parameters is the same timer.
 func TestAnotherDeclarationReplacesTheRunningOne(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		fn := func(_ context.Context, tick *handler.Tick) error {
+		fn := func(_ context.Context, tick *handler.Call) error {
 			w.note("call %v", tick.Param())
 			time.Sleep(2 * time.Second)
 			return nil
@@ -142,7 +143,7 @@ func TestTimersStop(t *testing.T) {
 			[]string{"0s call", "10s call", "32s call"},
 		},
 		"for good when the object is deleted": {
-			func(w *world) { w.group.Stop(handler.StopDeleted) },
+			func(w *world) { w.group.Stop(stop.Deleted) },
 			func(w *world) { w.pass(true) },
 			[]string{"0s call", "10s call"},
 		},
@@ -155,7 +156,7 @@ func TestTimersStop(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				w.match(w.timer("a", func(context.Context, *handler.Tick) error { w.note("call"); return nil }, handler.Interval(10*time.Second)))
+				w.match(w.timer("a", func(context.Context, *handler.Call) error { w.note("call"); return nil }, handler.Interval(10*time.Second)))
 				w.until(12)
 				test.stop(w)
 				if w.group.HasRunningDaemons() || !time.Now().Equal(w.began.Add(12*time.Second)) {
@@ -177,14 +178,14 @@ func TestRunningCallOfATimerIsAskedToStop(t *testing.T) {
 		want []string
 	}{
 		"not at all":                      {func(*world) {}, []string{"0s call", "10s returned: "}},
-		"when the object is deleted":      {func(w *world) { w.group.Stop(handler.StopDeleted) }, []string{"0s call", "3s canceled: deleted|signaled|canceled"}},
+		"when the object is deleted":      {func(w *world) { w.group.Stop(stop.Deleted) }, []string{"0s call", "3s canceled: deleted|signaled|canceled"}},
 		"when it does not match":          {func(w *world) { w.match() }, []string{"0s call", "3s canceled: mismatch|signaled|canceled", "3s pass"}},
 		"when the operator is paused":     {func(w *world) { w.supervisor.Pause() }, []string{"0s call", "3s stopped: paused|signaled", "10s returned: paused|signaled", "10s pass"}},
-		"when it is deleted while paused": {func(w *world) { w.supervisor.Pause(); w.group.Stop(handler.StopDeleted) }, []string{"0s call", "3s canceled: deleted|paused|signaled|canceled"}},
+		"when it is deleted while paused": {func(w *world) { w.supervisor.Pause(); w.group.Stop(stop.Deleted) }, []string{"0s call", "3s canceled: deleted|paused|signaled|canceled"}},
 		"when the operator exits":         {func(w *world) { w.exit(time.Minute) }, []string{"0s call", "3s stopped: exiting|signaled", "10s returned: exiting|signaled", "10s pass"}},
 		"at the end of the grace period":  {func(w *world) { w.exit(2 * time.Second) }, []string{"0s call", "3s stopped: exiting|signaled", "5s canceled: exiting|signaled|canceled", "5s pass"}},
 		"when another declaration matches": {func(w *world) {
-			w.match(w.timer("a", func(context.Context, *handler.Tick) error { w.note("other"); return nil }))
+			w.match(w.timer("a", func(context.Context, *handler.Call) error { w.note("other"); return nil }))
 		}, []string{"0s call", "3s canceled: mismatch|signaled|canceled", "3s pass", "3s other"}},
 	}
 	for name, test := range tests {
@@ -201,7 +202,7 @@ func TestRunningCallOfATimerIsAskedToStop(t *testing.T) {
 }
 
 // callOfTenSeconds notes when it is asked to stop, and ends early if it is canceled.
-func (w *world) callOfTenSeconds(ctx context.Context, tick *handler.Tick) error {
+func (w *world) callOfTenSeconds(ctx context.Context, tick *handler.Call) error {
 	w.note("call")
 	end := time.After(10 * time.Second)
 	stopped := tick.Stopped()
@@ -211,7 +212,7 @@ func (w *world) callOfTenSeconds(ctx context.Context, tick *handler.Tick) error 
 			w.note("canceled: %s", tick.StopReason())
 			return ctx.Err()
 		case <-stopped:
-			if !tick.StopReason().Has(handler.StopCanceled) {
+			if !tick.StopReason().Has(stop.Canceled) {
 				w.note("stopped: %s", tick.StopReason())
 			}
 			stopped = nil
@@ -225,7 +226,7 @@ func (w *world) callOfTenSeconds(ctx context.Context, tick *handler.Tick) error 
 // The call is allowed to finish, and what it wants to write is written.
 func TestCanceledCallOfATimerMayFinish(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		d := w.timer("a", func(ctx context.Context, tick *handler.Tick) error {
+		d := w.timer("a", func(ctx context.Context, tick *handler.Call) error {
 			<-ctx.Done()
 			time.Sleep(time.Minute)
 			tick.SetResult("done")
@@ -241,7 +242,7 @@ func TestCanceledCallOfATimerMayFinish(t *testing.T) {
 
 func TestErrorsOfStoppedTimersAreReportedAsFinal(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		w.match(w.timer("a", func(ctx context.Context, _ *handler.Tick) error {
+		w.match(w.timer("a", func(ctx context.Context, _ *handler.Call) error {
 			<-ctx.Done()
 			return errNetwork
 		}))
@@ -254,7 +255,7 @@ func TestErrorsOfStoppedTimersAreReportedAsFinal(t *testing.T) {
 
 func TestInitialDelayAppliesToEveryStart(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		d := w.timer("a", func(context.Context, *handler.Tick) error { w.note("call"); return nil }, handler.InitialDelay(10*time.Second))
+		d := w.timer("a", func(context.Context, *handler.Call) error { w.note("call"); return nil }, handler.InitialDelay(10*time.Second))
 		w.match(d)
 		w.until(5)
 		w.match()
@@ -271,7 +272,7 @@ func TestInitialDelayAppliesToEveryStart(t *testing.T) {
 
 func TestInitialDelayAppliesAfterAPauseOfTheObject(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		d := w.timer("a", func(context.Context, *handler.Tick) error { w.note("call"); return nil },
+		d := w.timer("a", func(context.Context, *handler.Call) error { w.note("call"); return nil },
 			handler.InitialDelay(3*time.Second), handler.Interval(10*time.Second))
 		w.match(d)
 		w.until(5)

@@ -6,21 +6,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 )
 
 var errNetwork = errors.New("network")
 
 func TestSchedules(t *testing.T) {
-	type options = []handler.TimerOption
+	type options = []handler.BackgroundOption
 	const s = time.Second
-	quick := func(context.Context, *handler.Tick) error { return nil }
-	taking := func(d time.Duration) handler.TimerFunc {
-		return func(context.Context, *handler.Tick) error { time.Sleep(d); return nil }
+	quick := func(context.Context, *handler.Call) error { return nil }
+	taking := func(d time.Duration) func(context.Context, *handler.Call) error {
+		return func(context.Context, *handler.Call) error { time.Sleep(d); return nil }
 	}
 	tests := map[string]struct {
 		options options
-		fn      handler.TimerFunc
+		fn      func(context.Context, *handler.Call) error
 		changes []float64 // when the essence of the object changes
 		until   float64
 		want    []string
@@ -82,16 +82,16 @@ func TestSchedules(t *testing.T) {
 			[]string{"5s call", "6s call"},
 		},
 		"an initial delay that depends on the object": {
-			options{handler.Interval(s), handler.InitialDelayFunc(func(a handler.Arguments) time.Duration {
-				seconds, _ := a.Spec().Int64("delay")
+			options{handler.Interval(s), handler.InitialDelayFunc(func(a *handler.Call) time.Duration {
+				seconds, _ := a.Body().Spec().Int64("delay")
 				return time.Duration(seconds) * s
 			})}, quick, nil, 8.5, []string{"7s call", "8s call"},
 		},
 		"a negative initial delay": {
-			options{handler.InitialDelayFunc(func(handler.Arguments) time.Duration { return -s })}, quick, nil, 8, []string{"0s call"},
+			options{handler.InitialDelayFunc(func(*handler.Call) time.Duration { return -s })}, quick, nil, 8, []string{"0s call"},
 		},
 		"an initial delay that panics": {
-			options{handler.Backoff(3 * s), handler.InitialDelayFunc(func(handler.Arguments) time.Duration { panic("oops") })},
+			options{handler.Backoff(3 * s), handler.InitialDelayFunc(func(*handler.Call) time.Duration { panic("oops") })},
 			quick, nil, 8,
 			[]string{"0s a: again in 3s, panic: oops", "3s call"},
 		},
@@ -109,7 +109,7 @@ func TestSchedules(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(_ *testing.T, w *world) {
-				w.match(w.timer("a", func(ctx context.Context, tick *handler.Tick) error {
+				w.match(w.timer("a", func(ctx context.Context, tick *handler.Call) error {
 					w.note("call")
 					return test.fn(ctx, tick)
 				}, test.options...))
@@ -126,11 +126,11 @@ func TestSchedules(t *testing.T) {
 
 // The delay of an error overrides the schedule of the timer.
 func TestErrorsInTimers(t *testing.T) {
-	type options = []handler.TimerOption
+	type options = []handler.BackgroundOption
 	const s = time.Second
-	failing := func(times int, err error) handler.TimerFunc {
-		return func(_ context.Context, tick *handler.Tick) error {
-			if tick.Retry() < times {
+	failing := func(times int, err error) func(context.Context, *handler.Call) error {
+		return func(_ context.Context, tick *handler.Call) error {
+			if tick.Attempt.Retry < times {
 				return err
 			}
 			return nil
@@ -138,7 +138,7 @@ func TestErrorsInTimers(t *testing.T) {
 	}
 	tests := map[string]struct {
 		options options
-		fn      handler.TimerFunc
+		fn      func(context.Context, *handler.Call) error
 		until   float64
 		want    []string
 	}{
@@ -211,8 +211,8 @@ func TestErrorsInTimers(t *testing.T) {
 		},
 		"a panic is a regular error": {
 			options{handler.Interval(10 * s), handler.Backoff(3 * s)},
-			func(_ context.Context, tick *handler.Tick) error {
-				if tick.Retry() == 0 {
+			func(_ context.Context, tick *handler.Call) error {
+				if tick.Attempt.Retry == 0 {
 					panic("oops")
 				}
 				return nil
@@ -223,8 +223,8 @@ func TestErrorsInTimers(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(_ *testing.T, w *world) {
-				w.match(w.timer("a", func(ctx context.Context, tick *handler.Tick) error {
-					w.note("call %d", tick.Retry())
+				w.match(w.timer("a", func(ctx context.Context, tick *handler.Call) error {
+					w.note("call %d", tick.Attempt.Retry)
 					return test.fn(ctx, tick)
 				}, test.options...))
 				w.until(test.until)
@@ -236,8 +236,8 @@ func TestErrorsInTimers(t *testing.T) {
 
 func TestIdleTimeAppliesAfterAnErrorToo(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
-			w.note("call %d", tick.Retry())
+		w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {
+			w.note("call %d", tick.Attempt.Retry)
 			return errNetwork
 		}, handler.Idle(10*time.Second), handler.Backoff(3*time.Second), handler.Retries(2)))
 		w.until(11)

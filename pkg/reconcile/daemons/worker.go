@@ -5,8 +5,9 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/stop"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // phase is the current activity of a worker.
@@ -27,7 +28,7 @@ type worker struct {
 	group *Group
 	// handler changes only while the worker is off.
 	handler  *handler.Declaration
-	attempts execution.Attempts
+	attempts call.Attempts
 
 	// timer fires when the worker is due: to be called, or to proceed to the next
 	// stage of its termination. It is nil before its first use.
@@ -66,11 +67,11 @@ func (w *worker) isActive() bool {
 // held.
 func (w *worker) ensureStarted(d *handler.Declaration) {
 	if w.handler != d {
-		w.requestStop(handler.StopMismatch)
+		w.requestStop(stop.Mismatch)
 	}
 	if w.phase == off {
 		w.handler = d
-		w.attempts = execution.Attempts{}
+		w.attempts = call.Attempts{}
 		w.setPhase(waiting)
 		w.startTimer(latest(latest(time.Now(), w.notBefore), w.idleFrom()))
 	}
@@ -121,14 +122,14 @@ func (w *worker) beginRun() *run {
 }
 
 // endRun decides what the worker does after an attempt.
-func (w *worker) endRun(o execution.Outcome) {
+func (w *worker) endRun(o call.Outcome) {
 	if w.applyOutcome(o) {
 		w.group.currentHost().Requeue()
 	}
 }
 
 // applyOutcome is endRun under the lock. It reports whether a pass is needed.
-func (w *worker) applyOutcome(o execution.Outcome) bool {
+func (w *worker) applyOutcome(o call.Outcome) bool {
 	s := w.group.supervisor
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,6 +12,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// Cluster-scoped resources whose objects determine what is served.
+var (
+	Namespaces                = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	CustomResourceDefinitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+)
+
 // Access asks the API server what the operator may do with a cluster-scoped resource. Every client
 // may ask, and asking leaves no rejected request: neither in the audit log, nor in the metrics.
 type Access struct {

@@ -5,8 +5,7 @@
 // server. Resolve applies the selectors of the handlers to a Snapshot: it returns the
 // resources to serve, the selectors that found each of them, and the reasons why other
 // selectors found nothing. A Tracker compares the resolutions of a running operator
-// over time, a ScanSchedule says when to scan next, and a NameInformer reports that
-// something has changed.
+// over time, a ScanSchedule says when to scan next, and an Access asks for permissions.
 //
 // # Invariants
 //

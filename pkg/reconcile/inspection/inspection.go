@@ -14,19 +14,18 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
+	"github.com/kopf-go/kopf/internal/verdict"
 	"github.com/kopf-go/kopf/pkg/internal/reportonce"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/index"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/model/verdict"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
@@ -40,10 +39,10 @@ import (
 // Inspector makes the plans of objects. Indices, memos, and the client do not exist; handlers whose filters need
 // them are undecidable.
 //
-// It is not safe for concurrent use, and not beside an operator with the same indices.
+// It is not safe for concurrent use, and not next to an operator with the same indices.
 type Inspector struct {
 	handlers  registry.Handlers
-	settings  settings.Settings
+	finalizer string
 	records   record.Keeper
 	requests  *requests.Reader // nil: requests are ignored
 	revisions *revision.Reviser
@@ -55,7 +54,7 @@ func New(handlers registry.Handlers, s settings.Settings) *Inspector {
 	s = s.WithDefaults()
 	prefix := storage.RequestPrefix(s.Persistence.DiffBase, s.Persistence.Progress)
 	i := &Inspector{
-		handlers: handlers.Watching(), settings: s, records: record.Keeper{Storages: s.Persistence},
+		handlers: handlers.Watching(), finalizer: s.Persistence.Finalizer, records: record.Keeper{Storages: s.Persistence},
 		revisions: &revision.Reviser{Annotation: prefix + "/" + revision.Name}, sorted: map[string]*plan.Handlers{},
 	}
 	if !s.Requests.Disabled {
@@ -139,11 +138,10 @@ type Handler struct {
 // Inspect returns what passes over an object of a resource would find. It returns an error if
 // that cannot be known at all.
 func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResource, raw map[string]any) (*Object, error) {
-	body, err := bodyOf(raw)
+	of, err := i.target(found, raw)
 	if err != nil {
 		return nil, err
 	}
-	of := target{i, found.Resource, i.handlersOf(found), body}
 	undecidable := map[*handler.Declaration]error{}
 	now, err := of.plan(ctx, false)
 	if isOfFilters(err) {
@@ -161,23 +159,65 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 	if now.Cycle != nil && !now.Reason.Handled() && now.Cycle.Progress.Stored().HasOpen(cause.Resume) {
 		now = resumed // by an operator that is running, or was
 	}
-	result := &Object{Body: body, Suspension: i.requests.Suspension(body, time.Now()), Records: map[string]storage.Record{}}
-	result.fill(now)
-	result.Failed, result.Forgotten = of.failures(now)
-	of.readRecords(ctx, now, result)
-	ends := of.ends(ctx, now, result)
+
+	n := &Object{
+		Body: of.body, Reason: now.Reason, InScope: now.InScope, HasFinalizer: now.HasFinalizer, NeedsFinalizer: now.NeedsFinalizer,
+		Suspension: i.requests.Suspension(of.body, time.Now()), Records: map[string]storage.Record{},
+	}
+	n.Failed, n.Forgotten = of.failures(now)
+	ids := plan.IDsOf(of.handlers.Triggered)
+	var ends map[string]object.Essence // at which handlers have ended in the open cycle, if the object has changed since
+	if now.Cycle != nil {
+		n.Old = now.Old
+		n.New = now.New
+		n.Diff = now.Diff
+		n.WasHandled = now.Cycle.Base != nil
+		n.Open = now.Cycle.Progress.Stored().HasOpen(now.Reason)
+		if now.Reason == cause.Delete {
+			n.HeldByFailure = now.Cycle.HeldByFailure()
+		}
+		if now.Requests != nil {
+			n.Requests = now.Requests.Notes
+		}
+		ids = append(now.Cycle.Progress.IDs(), ids...)
+		n.Undeclared = i.records.Unknown(of.body, ids)
+		n.Remarks = map[string]string{}
+		for _, name := range n.Undeclared {
+			n.Remarks[name] = undeclared.Remark(name, of.handlers.IDs)
+		}
+		_, err := i.records.Storages.DiffBase.Fetch(ctx, of.body)
+		n.addUnreadable(err)
+	}
+	for _, id := range ids {
+		stored, err := i.records.Storages.Progress.Fetch(ctx, of.body, id)
+		n.addUnreadable(err)
+		if stored != nil {
+			n.Records[id] = *stored
+		}
+	}
+	if n.Open && now.Cycle != nil {
+		ends, err = i.records.EndedAt(ctx, now.Cycle, of.body, silent())
+		n.addUnreadable(err)
+	}
 	for _, d := range of.handlers.Declared {
 		one := Handler{Declaration: d, Undecidable: undecidable[d]}
 		if one.Undecidable == nil {
-			one.Undecidable = handler.WithRecover(func() error {
-				of.judge(&one, now, resumed)
-				of.compareEnd(&one, now, ends[d.ID])
+			err := handler.WithRecover(func() error {
+				one = of.judge(d, now, resumed, ends[d.ID])
 				return nil
 			})
+			one.Undecidable = err
 		}
-		result.Handlers = append(result.Handlers, one)
+		n.Handlers = append(n.Handlers, one)
 	}
-	return result, nil
+	return n, nil
+}
+
+// addUnreadable adds an error of a stored value, once.
+func (n *Object) addUnreadable(err error) {
+	if err != nil && !slices.ContainsFunc(n.Unreadable, func(known error) bool { return known.Error() == err.Error() }) {
+		n.Unreadable = append(n.Unreadable, err)
+	}
 }
 
 // Note says what came of a request.
@@ -188,11 +228,10 @@ type Rollout = revision.Tally
 
 // Count adds an object of a resource to a rollout.
 func (i *Inspector) Count(ctx context.Context, found discovery.SelectedResource, raw map[string]any, in *Rollout) error {
-	body, err := bodyOf(raw)
+	of, err := i.target(found, raw)
 	if err != nil {
 		return err
 	}
-	of := target{i, found.Resource, i.handlersOf(found), body}
 	p, err := of.plan(ctx, false)
 	if err != nil || p.Cycle == nil {
 		return err
@@ -212,7 +251,7 @@ func (i *Inspector) HasConditions(found discovery.SelectedResource) bool {
 // resource cannot have the conditions. The definition is nil if it is not a custom resource; an
 // operator without the permission to get it checks less.
 func (i *Inspector) CheckConditions(found discovery.SelectedResource, definition map[string]any, permitted bool) error {
-	return conditions.Refuse(i.handlersOf(found).Declared, found.Resource, definition, permitted)
+	return plan.CheckConditions(i.handlersOf(found).Declared, found.Resource, definition, permitted)
 }
 
 // handlersOf returns the handlers that passes over the objects of a resource call.
@@ -227,11 +266,23 @@ func (i *Inspector) handlersOf(found discovery.SelectedResource) *plan.Handlers 
 
 // target is an object with the handlers of its resource.
 type target struct {
-	*Inspector
+	inspector *Inspector
+	resource  selector.Resource
+	handlers  *plan.Handlers
+	body      *object.Body
+}
 
-	resource selector.Resource
-	handlers *plan.Handlers
-	body     *object.Body
+// target returns an object as the cache has it, with the handlers of its resource.
+func (i *Inspector) target(found discovery.SelectedResource, raw map[string]any) (target, error) {
+	text, err := json.Marshal(raw)
+	if err != nil {
+		return target{}, err
+	}
+	snapshot, err := object.ParseSnapshot(text)
+	if err != nil {
+		return target{}, err
+	}
+	return target{i, found.Resource, i.handlersOf(found), snapshot.Body()}, nil
 }
 
 func (t target) key() object.Key {
@@ -241,13 +292,13 @@ func (t target) key() object.Key {
 // plan makes the plan of a pass. Initial is for an operator that has just started.
 func (t target) plan(ctx context.Context, initial bool) (p *plan.Plan, err error) {
 	f := plan.Facts{
-		Key: t.key(), Handlers: t.handlers, Memory: plan.Memory{Initial: initial}, Requests: t.requests, Revisions: t.revisions,
-		HasFinalizer: slices.Contains(t.body.Finalizers(), t.settings.Persistence.Finalizer),
+		Key: t.key(), Handlers: t.handlers, Memory: plan.Memory{Initial: initial}, Requests: t.inspector.requests, Revisions: t.inspector.revisions,
+		HasFinalizer: slices.Contains(t.body.Finalizers(), t.inspector.finalizer),
 		Arguments:    handler.CallContext{Body: t.body, Resource: &t.resource, Logger: logr.Discard(), Memo: unavailableMemo},
 	}
 	err = handler.WithRecover(func() (err error) {
 		if len(t.handlers.Changing) > 0 {
-			f.Stored, err = t.records.Read(ctx, t.body, t.handlers.IDs, t.handlers.Fields, silent())
+			f.Stored, err = t.inspector.records.Read(ctx, t.body, t.handlers.IDs, t.handlers.Fields, silent())
 			if err != nil {
 				return err
 			}
@@ -265,19 +316,6 @@ func unavailableMemo() *memo.Values {
 // silent returns a reporter of nothing.
 func silent() report.Reporter {
 	return report.Reporter{Log: logr.Discard(), Object: &reportonce.Set{}, Shared: &reportonce.SharedSet{}}
-}
-
-// bodyOf returns an object as the cache has it.
-func bodyOf(raw map[string]any) (*object.Body, error) {
-	text, err := json.Marshal(raw)
-	if err != nil {
-		return nil, err
-	}
-	snapshot, err := object.ParseSnapshot(text)
-	if err != nil {
-		return nil, err
-	}
-	return snapshot.Body(), nil
 }
 
 // isOfFilters reports whether a filter has panicked.
@@ -299,28 +337,6 @@ func (t target) undecidable(ctx context.Context) map[*handler.Declaration]error 
 	return found
 }
 
-// fill fills in what is about the object.
-func (n *Object) fill(p *plan.Plan) {
-	n.Reason = p.Reason
-	n.InScope = p.InScope
-	n.HasFinalizer = p.HasFinalizer
-	n.NeedsFinalizer = p.NeedsFinalizer
-	if p.Cycle == nil {
-		return
-	}
-	n.Old = p.Old
-	n.New = p.New
-	n.Diff = p.Diff
-	n.WasHandled = p.Cycle.Base != nil
-	n.Open = p.Cycle.Progress.Stored().HasOpen(p.Reason)
-	if p.Reason == cause.Delete {
-		n.HeldByFailure = p.Cycle.HeldByFailure()
-	}
-	if p.Requests != nil {
-		n.Requests = p.Requests.Notes
-	}
-}
-
 // failures returns the messages of the handlers that have failed permanently, if the conditions of
 // the object keep them. Forgotten are those of handlers that are not declared: they no longer count
 // after the next pass over the object.
@@ -331,9 +347,9 @@ func (t target) failures(p *plan.Plan) (failed, forgotten map[string]string) {
 	failed = map[string]string{}
 	forgotten = map[string]string{}
 	held := !p.Deleting && p.IsResponsible(t.handlers)
-	for id, message := range conditions.FailuresIn(t.body.Raw()) {
+	for id, message := range plan.FailuresIn(t.body.Raw()) {
 		switch {
-		case execution.ParentOf(id, t.handlers.IDs) != "":
+		case call.ParentOf(id, t.handlers.IDs) != "":
 			failed[id] = message
 		case held:
 			forgotten[id] = message
@@ -342,80 +358,40 @@ func (t target) failures(p *plan.Plan) (failed, forgotten map[string]string) {
 	return failed, forgotten
 }
 
-// readRecords reads what is stored about handlers.
-func (t target) readRecords(ctx context.Context, p *plan.Plan, n *Object) {
-	ids := plan.IDsOf(t.handlers.Triggered)
-	if p.Cycle != nil {
-		ids = append(p.Cycle.Progress.IDs(), ids...)
-		n.Undeclared = t.records.Unknown(t.body, ids)
-		n.Remarks = map[string]string{}
-		for _, name := range n.Undeclared {
-			n.Remarks[name] = undeclared.Remark(name, t.handlers.IDs)
-		}
-		_, err := t.records.Storages.DiffBase.Fetch(ctx, t.body)
-		n.addError(err)
-	}
-	for _, id := range ids {
-		stored, err := t.records.Storages.Progress.Fetch(ctx, t.body, id)
-		n.addError(err)
-		if stored != nil {
-			n.Records[id] = *stored
-		}
-	}
-}
-
-func (n *Object) addError(err error) {
-	if err != nil && !slices.ContainsFunc(n.Unreadable, func(known error) bool { return known.Error() == err.Error() }) {
-		n.Unreadable = append(n.Unreadable, err)
-	}
-}
-
-// ends returns the states at which handlers have ended in the open cycle, if the object has changed since.
-func (t target) ends(ctx context.Context, p *plan.Plan, n *Object) map[string]object.Essence {
-	if p.Cycle == nil || !n.Open {
-		return nil
-	}
-	ends, err := record.EndedAt(ctx, t.records, p.Cycle, t.body, silent())
-	n.addError(err)
-	return ends
-}
-
-// compareEnd fills in what has changed since the handler has ended.
-func (t target) compareEnd(one *Handler, now *plan.Plan, end object.Essence) {
-	if end == nil || !one.Kind.IsChange() {
-		return
-	}
-	one.Later = diff.Compute(end, now.New, diff.Full)
-	one.Again = plan.IsDue(t.handlers.Changing, now.CallContext, one.ID, end, now.New)
-}
-
-// judge fills in what is about one handler.
-func (t target) judge(one *Handler, now, resumed *plan.Plan) {
+// judge returns what a pass would find about one handler. End is the state at which it has ended in
+// the open cycle, if the object has changed since.
+func (t target) judge(d *handler.Declaration, now, resumed *plan.Plan, end object.Essence) Handler {
+	one := Handler{Declaration: d}
 	of := &now.Cause
-	if !one.Kind.IsChange() {
+	if !d.Kind.IsChange() {
 		of = &handler.Cause{CallContext: now.CallContext, New: t.body.Raw()}
 	}
-	one.OutOfScope = of.OutOfScope(one.Declaration)
+	one.OutOfScope = of.OutOfScope(d)
 	switch {
-	case one.Kind.IsBackground():
-		one.Selected = slices.Contains(now.Background, one.Declaration)
+	case d.Kind.IsBackground():
+		one.Selected = slices.Contains(now.Background, d)
 		for _, m := range now.Misfits {
-			if m.Handler == one.Declaration {
+			if m.Handler == d {
 				one.Misfit = m.Err
 			}
 		}
-	case one.Kind.IsChange():
+	case d.Kind.IsChange():
 		at := time.Now()
-		one.Verdict = now.Verdict(one.Declaration, t.requests.Suspension(t.body, at), at)
-		one.Selected = slices.Contains(now.Handlers, one.Declaration)
-		one.Skips = one.Selected && now.WillSkip(one.ID)
-		one.Resumes = slices.Contains(resumed.Handlers, one.Declaration) && !one.Selected
-		if one.Revision != "" {
-			one.RevisionMark, one.RevisionFailed, _ = revision.Read(t.body, t.revisions.Annotation).Of(one.ID)
+		one.Verdict = now.Verdict(d, t.inspector.requests.Suspension(t.body, at), at)
+		one.Selected = slices.Contains(now.Handlers, d)
+		one.Skips = one.Selected && now.WillSkip(d.ID)
+		one.Resumes = slices.Contains(resumed.Handlers, d) && !one.Selected
+		if d.Revision != "" {
+			one.RevisionMark, one.RevisionFailed, _ = revision.Read(t.body, t.inspector.revisions.Annotation).Of(d.ID)
+		}
+		if end != nil {
+			one.Later = diff.Compute(end, now.New, diff.Full)
+			one.Again = plan.IsDue(t.handlers.Changing, now.CallContext, d.ID, end, now.New)
 		}
 	default:
-		if err := one.Declaration.Misfit(of); err != nil {
+		if err := d.Misfit(of); err != nil { // a nil pointer would not be a nil error
 			one.Misfit = err
 		}
 	}
+	return one
 }

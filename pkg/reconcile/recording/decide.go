@@ -7,14 +7,14 @@ import (
 	"github.com/go-logr/logr"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -107,8 +107,8 @@ func (d Decider) plan(raw map[string]any, s Facts) (*plan.Plan, plan.Facts) {
 }
 
 // progressOf returns the progress of handlers with these records.
-func progressOf(records map[string]Record) *execution.Progress {
-	return execution.NewProgress(func(id string) *storage.Record {
+func progressOf(records map[string]Record) *call.Progress {
+	return call.NewProgress(func(id string) *storage.Record {
 		stored, known := records[id]
 		if !known {
 			return nil

@@ -43,10 +43,10 @@ type Mounted struct {
 // the webhook server.
 func (m Mounted) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
 	if m.Server == nil {
-		return errors.New("MountedServer.Server is missing: set it to mgr.GetWebhookServer()")
+		return errors.New("servers.Mounted.Server is missing: set it to mgr.GetWebhookServer()")
 	}
 	if (m.ClientConfig.URL == nil) == (m.ClientConfig.Service == nil) {
-		return errors.New("MountedServer.ClientConfig must have either a Service or a URL, by which the API servers call the webhook server " +
+		return errors.New("servers.Mounted.ClientConfig must have either a Service or a URL, by which the API servers call the webhook server " +
 			"of the manager: set Service to the Service of its port (Namespace and Name), or URL to its address without the Path")
 	}
 	config, err := m.publishedConfig()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -176,7 +178,9 @@ func TestConnectionsWithoutARequestAreClosedFirst(t *testing.T) {
 	}).WithTimeout(patience).Should(gomega.HaveOccurred())
 	g.Expect(unused.SetReadDeadline(time.Now().Add(time.Second))).To(gomega.Succeed())
 	_, err = unused.Read(make([]byte, 1))
-	g.Expect(err).To(gomega.MatchError(io.EOF), "the server has not closed the connection")
+	// The server has not read what the handshake ended with, if that is late: then it resets the connection.
+	closed := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+	g.Expect(closed).To(gomega.BeTrue(), "the server has not closed the connection: %v", err)
 	g.Expect(<-stopped).To(gomega.Succeed())
 	g.Expect(asked.Load()).To(gomega.BeNumerically(">=", 2))
 }
@@ -255,11 +259,11 @@ func TestInvalidMountedServersAreErrors(t *testing.T) {
 		mounted Mounted
 		want    string
 	}{
-		"no server":               {Mounted{ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: url}}, "MountedServer.Server is missing"},
-		"no client configuration": {Mounted{Server: managers}, "MountedServer.ClientConfig must have either a Service or a URL"},
+		"no server":               {Mounted{ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: url}}, "servers.Mounted.Server is missing"},
+		"no client configuration": {Mounted{Server: managers}, "servers.Mounted.ClientConfig must have either a Service or a URL"},
 		"both a URL and a Service": {
 			Mounted{Server: managers, ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: url, Service: service}},
-			"MountedServer.ClientConfig must have either a Service or a URL",
+			"servers.Mounted.ClientConfig must have either a Service or a URL",
 		},
 	}
 	for name, test := range tests {

@@ -14,9 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/webhook"
 	"github.com/kopf-go/kopf/test/testenv"
@@ -25,8 +26,8 @@ import (
 func TestObjectsWithoutTheLabelsAreNotReviewed(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
-	filter := handler.Labels(kopf.Filters{"tier": kopf.Equal("gold"), "test": kopf.Absent(), "owner": kopf.Present()})
-	d, err := handler.Validate(examples, handler.Function{Admission: checkSize}, filter)
+	filter := handler.Labels(map[string]kopf.Matcher{"tier": kopf.Equal("gold"), "test": kopf.Absent(), "owner": kopf.Present()})
+	d, err := handler.Validate(examples, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), filter, handler.ID("fn"))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	var seen notes
 	registry := kopf.NewRegistry()
@@ -47,7 +48,7 @@ func TestObjectsWithoutTheLabelsAreNotReviewed(t *testing.T) {
 func TestMemosAreSharedWithOtherHandlersOnceTheObjectIsKnown(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
-	visits := kopf.NewMemo(nil, func(*atomic.Int64) *atomic.Int64 { return new(atomic.Int64) })
+	visits := memo.New(nil, func(*atomic.Int64) *atomic.Int64 { return new(atomic.Int64) })
 	var handled atomic.Int64
 	registry := kopf.NewRegistry()
 	registry.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
@@ -102,11 +103,13 @@ func TestAdmissionHandlersAloneWatchNothing(t *testing.T) {
 func TestAPIServerRetriesUntilTheOperatorIsReady(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
-	probe, err := handler.Validate(examples, handler.Function{Admission: rejectProbe}, handler.Labels(kopf.Filters{probeLabel: kopf.Present()}))
+	declared := kopf.NewRegistry()
+	declared.OnValidate(examples, rejectProbe, kopf.Labels(map[string]kopf.Matcher{probeLabel: kopf.Present()}))
+	probes, err := declared.Declarations().Handlers(cluster.Client().Scheme())
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	var refused, refusals atomic.Int64
 	server := httptest.NewTLSServer(webhook.New(webhook.Options{
-		Handlers: registry.Handlers{probe},
+		Handlers: probes,
 		Resources: func(gvr schema.GroupVersionResource) (selector.Resource, bool) {
 			return selector.Resource{Group: gvr.Group, Version: gvr.Version, Plural: gvr.Resource, Preferred: true}, true
 		},

@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -20,7 +22,7 @@ import (
 // managed lets an operator of the namespace listen and manage its configurations.
 func managed(t *testing.T, namespace string) func(*kopf.Options) {
 	t.Helper()
-	server := kopf.WebhookServer{Port: testenv.FreePort(t), Secret: namespace + "/webhooks"}
+	server := servers.Server{Port: testenv.FreePort(t), Secret: namespace + "/webhooks"}
 	return func(o *kopf.Options) {
 		o.Settings.Scope.Namespaces = []string{namespace}
 		o.Settings.Admission.Server, o.Settings.Admission.Managed = server, namespace+".kopf.dev"
@@ -115,7 +117,7 @@ func TestReplicasMustShareOneCertificate(t *testing.T) {
 	g, r, namespace := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t)
 	r.OnValidate(examples, no, kopf.ID("check"))
 	var s kopf.Settings
-	s.Admission.Server = kopf.WebhookServer{Port: testenv.FreePort(t)}
+	s.Admission.Server = servers.Server{Port: testenv.FreePort(t)}
 	s.Replicas.LeaderElection, s.Replicas.LeaseNamespace = true, namespace
 	g.Expect(kopf.Run(t.Context(), kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})).
 		To(gomega.MatchError(gomega.ContainSubstring("to share one certificate")))
@@ -127,7 +129,7 @@ func TestFailedAdmissionServerStopsTheOperator(t *testing.T) {
 	g, r := gomega.NewWithT(t), kopf.NewRegistry()
 	r.OnValidate(examples, no, kopf.ID("check"))
 	var s kopf.Settings
-	s.Admission.Server = kopf.AdmissionServerFunc(func(context.Context, kopf.AdmissionEndpoint) error { return context.DeadlineExceeded })
+	s.Admission.Server = settings.AdmissionServerFunc(func(context.Context, settings.AdmissionEndpoint) error { return context.DeadlineExceeded })
 	g.Expect(kopf.Run(t.Context(), kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})).
 		To(gomega.MatchError(gomega.ContainSubstring("the admission server (Settings.Admission.Server) has failed: context deadline exceeded")))
 }

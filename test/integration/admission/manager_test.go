@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -46,7 +47,7 @@ func TestWebhooksOfAManager(t *testing.T) {
 			options.Settings.Admission.RemoveOnExit, options.Settings.Admission.ShutdownDelay = test.removed, managerDelay
 			if test.mounted {
 				url := "https://" + net.JoinHostPort(serving.LocalServingHost, strconv.Itoa(serving.LocalServingPort))
-				options.Settings.Admission.Server = kopf.MountedServer{
+				options.Settings.Admission.Server = servers.Mounted{
 					Server:       mgr.GetWebhookServer(),
 					ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: serving.LocalServingCAData},
 				}

@@ -42,9 +42,9 @@ func counted(operator string) func() (map[string]float64, error) {
 func TestMetricsCountReviewsByOutcome(t *testing.T) {
 	t.Parallel()
 	g, r, namespace := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t)
-	r.OnValidate(examples, no, kopf.ID("no"), kopf.Labels(kopf.Filters{"ask": kopf.Equal("no")}))
-	r.OnValidate(examples, func(context.Context, *kopf.Admission) error { return errors.New("broken") }, kopf.ID("broken"), kopf.Labels(kopf.Filters{"ask": kopf.Equal("broken")}))
-	r.OnMutate(examples, func(context.Context, *kopf.Admission) error { return nil }, kopf.ID("yes"), kopf.Labels(kopf.Filters{"ask": kopf.Present()}))
+	r.OnValidate(examples, no, kopf.ID("no"), kopf.Labels(map[string]kopf.Matcher{"ask": kopf.Equal("no")}))
+	r.OnValidate(examples, func(context.Context, *kopf.Admission) error { return errors.New("broken") }, kopf.ID("broken"), kopf.Labels(map[string]kopf.Matcher{"ask": kopf.Equal("broken")}))
+	r.OnMutate(examples, func(context.Context, *kopf.Admission) error { return nil }, kopf.ID("yes"), kopf.Labels(map[string]kopf.Matcher{"ask": kopf.Present()}))
 	operators.Start(t, cluster.Config(), namespace, r, managed(t, namespace), func(o *kopf.Options) { o.Settings.Name = t.Name() })
 	now := counted(t.Name())
 	g.Eventually(now).Should(gomega.And(

@@ -31,7 +31,7 @@ type operator struct {
 // start runs an operator of one namespace.
 func start(t *testing.T, registry *kopf.Registry, adjust ...func(*rest.Config)) *operator {
 	t.Helper()
-	registry.OnValidate(examples, rejectProbe, kopf.Labels(kopf.Filters{probeLabel: kopf.Present()}))
+	registry.OnValidate(examples, rejectProbe, kopf.Labels(map[string]kopf.Matcher{probeLabel: kopf.Present()}))
 	mgr, serving := newManager(t, adjust...)
 	o := &operator{
 		url: "https://" + net.JoinHostPort(serving.LocalServingHost, strconv.Itoa(serving.LocalServingPort)) + "/kopf",

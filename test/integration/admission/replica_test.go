@@ -17,6 +17,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -54,8 +55,8 @@ func (r replica) adjust(o *kopf.Options) {
 	}
 	o.Settings.Admission.Managed = r.namespace + ".kopf.dev"
 	o.Settings.Admission.ShutdownDelay = 8 * learning
-	server := kopf.WebhookServer{Addr: "127.0.0.1", Port: r.port, Secret: r.namespace + "/webhooks", Rotation: rotation}
-	o.Settings.Admission.Server = kopf.AdmissionServerFunc(func(ctx context.Context, of kopf.AdmissionEndpoint) error {
+	server := servers.Server{Addr: "127.0.0.1", Port: r.port, Secret: r.namespace + "/webhooks", Rotation: rotation}
+	o.Settings.Admission.Server = settings.AdmissionServerFunc(func(ctx context.Context, of settings.AdmissionEndpoint) error {
 		publish := of.Publish
 		of.Publish = func(ctx context.Context, config admissionregistrationv1.WebhookClientConfig) error {
 			config.URL = new(r.url)

@@ -25,7 +25,7 @@ func TestStatusIsReviewedByItsHandlers(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	var seen notes
-	look := func(id string) kopf.AdmissionFunc {
+	look := func(id string) func(context.Context, *kopf.Admission) error {
 		return func(_ context.Context, a *kopf.Admission) error {
 			phase, _ := a.Status().String("phase")
 			seen.add(fmt.Sprintf("%s: %q %s", id, a.Subresource(), phase))
@@ -80,8 +80,8 @@ func TestScaleIsAnotherObject(t *testing.T) {
 		}
 		return nil
 	}, kopf.ID("limit"), kopf.Subresource("scale"))
-	kopf.For[*appsv1.Deployment](registry).OnMutate(func(_ context.Context, a *kopf.AdmissionOf[*appsv1.Deployment]) error {
-		a.Update(func(d *appsv1.Deployment) error {
+	kopf.For[*appsv1.Deployment](registry).OnMutate(func(_ context.Context, _ *appsv1.Deployment, a *kopf.Admission) error {
+		kopf.Update(a, func(d *appsv1.Deployment) error {
 			d.Spec.Template.Spec.Containers[0].Image = "image-of-" + d.Name
 			return nil
 		})
@@ -111,9 +111,9 @@ func TestConnectIsReviewed(t *testing.T) {
 		command, _ := a.Body().View().Strings("command")
 		return kopf.Reject(fmt.Sprintf("%s: %s %v in %s of %s", a.Operation(), a.Body().Kind(), command, a.Subresource(), a.Name()), 403)
 	}, kopf.ID("noExec"), kopf.Operations("CONNECT"), kopf.Subresource("exec"))
-	kopf.For[*corev1.Pod](registry).OnValidate(func(_ context.Context, a *kopf.AdmissionOf[*corev1.Pod]) error {
-		if a.Object() != nil {
-			return fmt.Errorf("a pod was not expected: %v", a.Object())
+	kopf.For[*corev1.Pod](registry).OnValidate(func(_ context.Context, handled *corev1.Pod, a *kopf.Admission) error {
+		if handled != nil {
+			return fmt.Errorf("a pod was not expected: %v", handled)
 		}
 		return nil
 	}, kopf.ID("typed"), kopf.Operations("CONNECT"), kopf.Subresource("*"))

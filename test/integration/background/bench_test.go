@@ -54,7 +54,7 @@ func (b *bench) start(adjust ...func(*kopf.Options)) *operators.Operator {
 func impatient(o *kopf.Options) { o.Settings.Execution.GracePeriod = brief }
 
 // counted counts the runs of a daemon as "id name".
-func (b *bench) counted(id string, fn kopf.DaemonFunc) kopf.DaemonFunc {
+func (b *bench) counted(id string, fn func(context.Context, *kopf.Task) error) func(context.Context, *kopf.Task) error {
 	return func(ctx context.Context, t *kopf.Task) error {
 		defer b.runs.enter(id + " " + t.Name())()
 		return fn(ctx, t)
@@ -62,7 +62,7 @@ func (b *bench) counted(id string, fn kopf.DaemonFunc) kopf.DaemonFunc {
 }
 
 // ticking counts the calls of a timer as "id name".
-func (b *bench) ticking(id string, fn kopf.TimerFunc) kopf.TimerFunc {
+func (b *bench) ticking(id string, fn func(context.Context, *kopf.Tick) error) func(context.Context, *kopf.Tick) error {
 	return func(ctx context.Context, t *kopf.Tick) error {
 		defer b.runs.enter(id + " " + t.Name())()
 		return fn(ctx, t)
@@ -77,7 +77,7 @@ func (b *bench) untilStopped(_ context.Context, t *kopf.Task) error {
 }
 
 // slowToStop is a daemon that stops when the gate is open.
-func (b *bench) slowToStop(g *gate) kopf.DaemonFunc {
+func (b *bench) slowToStop(g *gate) func(context.Context, *kopf.Task) error {
 	return func(ctx context.Context, t *kopf.Task) error {
 		_ = b.untilStopped(ctx, t)
 		g.pass()

@@ -73,7 +73,7 @@ func TestDaemonStopsOnMismatchAndRestartsOnMatch(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	defer g.open()
-	b.Daemon(examples, b.counted("watch", b.slowToStop(g)), kopf.ID("watch"), kopf.Labels(kopf.Filters{"watched": kopf.Equal("yes")}))
+	b.Daemon(examples, b.counted("watch", b.slowToStop(g)), kopf.ID("watch"), kopf.Labels(map[string]kopf.Matcher{"watched": kopf.Equal("yes")}))
 	b.Daemon(examples, b.counted("other", b.untilStopped), kopf.ID("other"))
 	b.start()
 	obj := b.labelled("one", "watched", "yes")
@@ -98,7 +98,7 @@ func TestDaemonStopsOnMismatchAndRestartsOnMatch(t *testing.T) {
 func TestFlappingFiltersRunAtMostOneDaemon(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.Daemon(examples, b.counted("watch", b.untilStopped), kopf.ID("watch"), kopf.Labels(kopf.Filters{"watched": kopf.Equal("yes")}))
+	b.Daemon(examples, b.counted("watch", b.untilStopped), kopf.ID("watch"), kopf.Labels(map[string]kopf.Matcher{"watched": kopf.Equal("yes")}))
 	b.start()
 	obj := b.labelled("one", "watched", "yes")
 	for range 10 {

@@ -11,7 +11,7 @@ import (
 )
 
 // deleting records its calls with the number of the retry, and fails the given number of times.
-func (b *bench) deleting(failures int, last error) kopf.ChangeFunc {
+func (b *bench) deleting(failures int, last error) func(context.Context, *kopf.Change) error {
 	return func(_ context.Context, c *kopf.Change) error {
 		b.calls.Note("delete %d", c.Retry())
 		if c.Retry() < failures {

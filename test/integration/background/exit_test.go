@@ -26,8 +26,8 @@ func left(before map[string]string) func() []string {
 }
 
 // stopping contains daemons that stop in different ways, all of them in time.
-func (b *bench) stopping() map[string]kopf.DaemonFunc {
-	return map[string]kopf.DaemonFunc{
+func (b *bench) stopping() map[string]func(context.Context, *kopf.Task) error {
+	return map[string]func(context.Context, *kopf.Task) error{
 		"selects": b.untilStopped,
 		"waits": func(_ context.Context, t *kopf.Task) error {
 			for !t.Wait(brief) {
@@ -52,7 +52,7 @@ func (b *bench) stopping() map[string]kopf.DaemonFunc {
 func (b *bench) accompany() *operators.Operator {
 	b.t.Helper()
 	for id, fn := range b.stopping() {
-		options := []kopf.DaemonOption{kopf.ID(id)}
+		options := []kopf.BackgroundOption{kopf.ID(id)}
 		if id == "is-cut-off" {
 			options = append(options, kopf.CancellationTimeout(long))
 		}

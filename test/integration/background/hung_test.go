@@ -16,7 +16,7 @@ func isBad(a kopf.Arguments) bool { return a.Name() == "bad" }
 
 // troubled starts an operator with a daemon that causes trouble for one object, and a
 // well-behaved daemon and timer for all objects.
-func (b *bench) troubled(fn kopf.DaemonFunc, options ...kopf.DaemonOption) (bad, good *unstructured.Unstructured) {
+func (b *bench) troubled(fn func(context.Context, *kopf.Task) error, options ...kopf.BackgroundOption) (bad, good *unstructured.Unstructured) {
 	b.t.Helper()
 	b.Daemon(examples, b.counted("trouble", fn), append(options, kopf.ID("trouble"), kopf.When(isBad))...)
 	b.Daemon(examples, b.counted("daemon", b.untilStopped), kopf.ID("daemon"))
@@ -38,7 +38,7 @@ func (b *bench) expectUndisturbed(obj *unstructured.Unstructured) {
 	b.Expect(b.runs.overlapping()).NotTo(gomega.ContainElement(gomega.HavePrefix("timer ")))
 }
 
-func (b *bench) ignoringItsStop(g *gate) kopf.DaemonFunc {
+func (b *bench) ignoringItsStop(g *gate) func(context.Context, *kopf.Task) error {
 	return func(ctx context.Context, task *kopf.Task) error {
 		<-ctx.Done()
 		b.calls.Note("canceled: %s", task.StopReason())
@@ -78,7 +78,7 @@ func TestAbandonedDaemonIsNotStartedTwice(t *testing.T) {
 	b, g := newBench(t), newGate()
 	defer g.open()
 	b.Daemon(examples, b.counted("watch", b.slowToStop(g)), kopf.ID("watch"),
-		kopf.Labels(kopf.Filters{"watched": kopf.Equal("yes")}), kopf.CancellationTimeout(brief))
+		kopf.Labels(map[string]kopf.Matcher{"watched": kopf.Equal("yes")}), kopf.CancellationTimeout(brief))
 	b.start(impatient)
 	obj := b.labelled("one", "watched", "yes")
 	b.expectRunning("watch one", 1, 1)

@@ -68,7 +68,7 @@ func (b *bench) declareLookers() {
 func (b *bench) tiers() *kopf.Index[string, string] {
 	return kopf.NewIndex(b.Registry, examples, func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
 		return map[string]string{i.Labels()["tier"]: i.Name()}, nil
-	}, kopf.ID("tiers"), kopf.Labels(kopf.Filters{"tier": kopf.Present()}))
+	}, kopf.ID("tiers"), kopf.Labels(map[string]kopf.Matcher{"tier": kopf.Present()}))
 }
 
 // content returns the sorted values of each key.
@@ -161,7 +161,7 @@ func TestOneIndexIsFilledFromSeveralResources(t *testing.T) {
 	byTier := func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
 		return map[string]string{i.Labels()["tier"]: i.Resource().Kind}, nil
 	}
-	tiers := kopf.NewIndex(b.Registry, examples, byTier, kopf.ID("tiers"), kopf.Labels(kopf.Filters{"tier": kopf.Present()}))
+	tiers := kopf.NewIndex(b.Registry, examples, byTier, kopf.ID("tiers"), kopf.Labels(map[string]kopf.Matcher{"tier": kopf.Present()}))
 	kopf.FillIndex(b.Registry, tiers, noStatuses, byTier, kopf.ID("tiers"))
 	kopf.FillIndex(b.Registry, tiers, examples, func(context.Context, *kopf.Indexed) (map[string]string, error) {
 		return map[string]string{"second": "function"}, nil

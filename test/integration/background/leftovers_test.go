@@ -23,7 +23,7 @@ type witness struct{ name string }
 
 // declareWitnesses declares handlers of all kinds that reference the witness.
 func (b *bench) declareWitnesses(made, collected *atomic.Int64) {
-	witnesses := kopf.NewMemo(nil, func(*witness) *witness {
+	witnesses := memo.New(nil, func(*witness) *witness {
 		w := &witness{}
 		made.Add(1)
 		runtime.AddCleanup(w, func(int) { collected.Add(1) }, 0)

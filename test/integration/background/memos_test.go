@@ -35,7 +35,7 @@ func (n *notebook) signed() []string {
 }
 
 // notebooks is one memo for several operators, like a package variable.
-var notebooks = kopf.NewMemo(nil, func(*notebook) *notebook { return &notebook{authors: map[string]bool{}} })
+var notebooks = memo.New(nil, func(*notebook) *notebook { return &notebook{authors: map[string]bool{}} })
 
 // library contains the notebooks of all handlers, each once.
 type library struct {

@@ -71,7 +71,7 @@ func TestObjectDeletedWithoutOperatorIsReleased(t *testing.T) {
 func TestObjectThatNoLongerMatchesIsReleasedAfterARestart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.Daemon(examples, b.counted("watch", b.untilStopped), kopf.ID("watch"), kopf.Labels(kopf.Filters{"watched": kopf.Equal("yes")}))
+	b.Daemon(examples, b.counted("watch", b.untilStopped), kopf.ID("watch"), kopf.Labels(map[string]kopf.Matcher{"watched": kopf.Equal("yes")}))
 	operator := b.start()
 	obj := b.labelled("one", "watched", "yes")
 	b.expectRunning("watch one", 1, 1)

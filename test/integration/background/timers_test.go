@@ -12,7 +12,7 @@ import (
 )
 
 // counting is a timer whose result changes every time.
-func (b *bench) counting(id string) kopf.TimerFunc {
+func (b *bench) counting(id string) func(context.Context, *kopf.Tick) error {
 	return b.ticking(id, func(_ context.Context, tick *kopf.Tick) error {
 		tick.SetResult(b.runs.count(id + " " + tick.Name())())
 		return nil
@@ -46,7 +46,7 @@ func TestTimersDoNotHoldTheirObject(t *testing.T) {
 func TestTimerIsCalledWhileItsObjectMatches(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.Timer(examples, b.counting("fn"), kopf.ID("fn"), kopf.Interval(brief), kopf.Labels(kopf.Filters{"timed": kopf.Equal("yes")}))
+	b.Timer(examples, b.counting("fn"), kopf.ID("fn"), kopf.Interval(brief), kopf.Labels(map[string]kopf.Matcher{"timed": kopf.Equal("yes")}))
 	b.start()
 	obj, other := b.labelled("one", "timed", "yes"), b.labelled("two", "timed", "yes")
 	b.Eventually(b.runs.count("fn one")).Should(gomega.BeNumerically(">", 2))
@@ -172,7 +172,7 @@ func TestRunningTimerLearnsThatItsObjectIsLost(t *testing.T) {
 				<-tick.Stopped()
 				b.calls.Note("%s", tick.StopReason())
 				return ctx.Err()
-			}, kopf.ID("timer"), kopf.Interval(long), kopf.Labels(kopf.Filters{"tier": kopf.Present()}))
+			}, kopf.ID("timer"), kopf.Interval(long), kopf.Labels(map[string]kopf.Matcher{"tier": kopf.Present()}))
 			b.start()
 			obj := b.labelled("one", "tier", "web")
 			b.Eventually(b.calls.All).Should(gomega.Equal([]string{"called"}))

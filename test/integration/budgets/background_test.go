@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
@@ -160,7 +161,7 @@ func anIndex(r *kopf.Registry, called *atomic.Int64) {
 
 // memos are used by all kinds of handlers that do not write by themselves.
 func memos(r *kopf.Registry, called *atomic.Int64) {
-	memo := kopf.NewMemo(nil, func(*atomic.Int64) *atomic.Int64 { return &atomic.Int64{} })
+	memo := memo.New(nil, func(*atomic.Int64) *atomic.Int64 { return &atomic.Int64{} })
 	r.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error {
 		memo.Of(e).Add(1)
 		return nil

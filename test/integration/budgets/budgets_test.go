@@ -72,7 +72,7 @@ func rest(g *gomega.WithT, requests *testenv.CountingTransport) {
 
 func TestLifeCycle(t *testing.T) {
 	tests := map[string]struct {
-		handler                kopf.ChangeFunc
+		handler                func(context.Context, *kopf.Change) error
 		create, update, remove int
 	}{
 		"with results":    {returnResult, 3, 2, 1},
@@ -194,7 +194,7 @@ func created(t *testing.T, registry *kopf.Registry) (*unstructured.Unstructured,
 // them. Their resource is the same with and without.
 func TestConditions(t *testing.T) {
 	tests := map[string]struct {
-		handler                kopf.ChangeFunc
+		handler                func(context.Context, *kopf.Change) error
 		conditions             bool
 		create, update, remove int
 	}{

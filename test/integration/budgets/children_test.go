@@ -45,7 +45,10 @@ func TestWritesForChildren(t *testing.T) {
 		"Ensure and OnDrift": {
 			declare: func(r *kopf.Registry, called *atomic.Int64) {
 				ensures(r, called)
-				r.OnDrift(examples, func(context.Context, *kopf.Drift) (kopf.Resolution, error) { called.Add(1); return kopf.Restore(), nil }, kopf.ID("drift"))
+				r.OnDrift(examples, func(context.Context, *kopf.Drift) (kopf.Resolution, error) {
+					called.Add(1)
+					return kopf.RestoreDrift(), nil
+				}, kopf.ID("drift"))
 			},
 			calls: 1, creation: writes{2, 1}, change: writes{1, 1}, drifted: restored,
 		},

@@ -28,7 +28,7 @@ func (s *scene) done() {
 func (s *scene) ensuresLabeled() {
 	fn := s.waiting("ensure")
 	s.Ensure(widgets, func(ctx context.Context, c *kopf.Change) ([]client.Object, error) { return nil, fn(ctx, c) },
-		kopf.ID("ensure"), kopf.Labels(kopf.Filters{"ensured": kopf.Present()}))
+		kopf.ID("ensure"), kopf.Labels(map[string]kopf.Matcher{"ensured": kopf.Present()}))
 	s.OnUpdate(widgets, s.waiting("update"), kopf.ID("update"))
 	s.OnDelete(widgets, s.waiting("delete"), kopf.ID("delete"))
 	s.adjust = append(s.adjust, func(o *kopf.Options) { o.Settings.Name = "conditions" })
@@ -150,7 +150,7 @@ func TestVerdictsAgreeWithHandlers(t *testing.T) {
 			s.Expect(s.condition("Ready")).To(gomega.Equal(finished)) // the update handler has
 		},
 		"an object that no handler selects": func(s *scene) {
-			s.OnCreate(widgets, s.waiting("fn"), kopf.ID("fn"), kopf.Labels(kopf.Filters{"other": kopf.Present()}))
+			s.OnCreate(widgets, s.waiting("fn"), kopf.ID("fn"), kopf.Labels(map[string]kopf.Matcher{"other": kopf.Present()}))
 			s.begin()
 			s.settle(isWorking)
 			s.expectWrites(0, 0)

@@ -133,7 +133,7 @@ func (s *scene) channels(id string) (called chan struct{}, replies chan error) {
 }
 
 // waiting returns a handler that waits for the reply of the test.
-func (s *scene) waiting(id string) kopf.ChangeFunc {
+func (s *scene) waiting(id string) func(context.Context, *kopf.Change) error {
 	called, replies := s.channels(id)
 	return func(ctx context.Context, _ *kopf.Change) error {
 		called <- struct{}{}

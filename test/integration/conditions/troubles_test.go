@@ -26,9 +26,9 @@ func TestAnObjectThatDoesNotFitIsStalled(t *testing.T) {
 	typed := kopf.For[*testenv.Sized](s.Registry)
 	typed.Conditions()
 	fn := s.waiting("fn")
-	sized := func(ctx context.Context, c *kopf.ChangeOf[*testenv.Sized]) error {
+	sized := func(ctx context.Context, _ *testenv.Sized, c *kopf.Change) error {
 		c.SetCondition(metav1.Condition{Type: "Sized", Status: metav1.ConditionTrue, Reason: "Known"})
-		return fn(ctx, c.Change)
+		return fn(ctx, c)
 	}
 	typed.OnCreate(sized, kopf.ID("fn"))
 	typed.OnUpdate(sized, kopf.ID("fn"))
@@ -175,7 +175,7 @@ func TestAnotherClientRemovesTheConditions(t *testing.T) {
 // Both operators handle their own objects of one resource.
 func TestObjectsOfAnotherOperatorAreLeftAlone(t *testing.T) {
 	s := newScene(t)
-	s.OnCreate(widgets, s.waiting("fn"), kopf.ID("fn"), kopf.Labels(kopf.Filters{"shard": kopf.Equal("a")}))
+	s.OnCreate(widgets, s.waiting("fn"), kopf.ID("fn"), kopf.Labels(map[string]kopf.Matcher{"shard": kopf.Equal("a")}))
 	s.object.SetLabels(map[string]string{"shard": "b"})
 	s.begin()
 	s.settle(isWorking)

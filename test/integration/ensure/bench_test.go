@@ -87,7 +87,7 @@ func (b *bench) restart(former *operators.Operator, declare func(*kopf.Registry)
 }
 
 // counted counts the calls of a function.
-func (b *bench) counted(fn kopf.ChildrenFunc) kopf.ChildrenFunc {
+func (b *bench) counted(fn func(context.Context, *kopf.Change) ([]client.Object, error)) func(context.Context, *kopf.Change) ([]client.Object, error) {
 	return func(ctx context.Context, c *kopf.Change) ([]client.Object, error) {
 		b.calls.Add(1)
 		return fn(ctx, c)

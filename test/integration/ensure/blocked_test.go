@@ -17,7 +17,7 @@ import (
 )
 
 // wantedIn returns a function for the child of a kind, whose spec is a text in the parent.
-func wantedIn(kind schema.GroupVersionKind) kopf.ChildrenFunc {
+func wantedIn(kind schema.GroupVersionKind) func(context.Context, *kopf.Change) ([]client.Object, error) {
 	return func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
 		text, _ := c.Spec().String("child")
 		spec := map[string]any{}

@@ -14,7 +14,7 @@ import (
 
 // shared returns one child for all parents, in a namespace that no garbage collector reaches from
 // them: only its label says whose child it is.
-func shared(elsewhere string) kopf.ChildrenFunc {
+func shared(elsewhere string) func(context.Context, *kopf.Change) ([]client.Object, error) {
 	return func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
 		return []client.Object{object(configMaps, elsewhere, "shared", map[string]any{"data": map[string]any{"of": c.Name()}})}, nil
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // themed returns a config map with the fields, and a service.
-func themed(fields ...string) kopf.ChildrenFunc {
+func themed(fields ...string) func(context.Context, *kopf.Change) ([]client.Object, error) {
 	return func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
 		data := map[string]any{}
 		for _, field := range fields {

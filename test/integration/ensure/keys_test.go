@@ -69,7 +69,7 @@ func TestItemsAreKnownByTheirKeys(t *testing.T) {
 			t.Parallel()
 			b, notes := newBench(t), &told{}
 			kind := b.keyed(test.of)
-			var family kopf.ChildrenFunc = func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
+			family := func(_ context.Context, c *kopf.Change) ([]client.Object, error) { //nolint:unparam // it is a handler
 				var list, set []any
 				for _, key := range test.keys {
 					if key != nil {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -22,7 +23,7 @@ import (
 func (b *bench) webhooks() {
 	b.t.Helper()
 	var reviews atomic.Int64
-	ours := kopf.Labels(kopf.Filters{"mutate": kopf.Equal(b.namespace)})
+	ours := kopf.Labels(map[string]kopf.Matcher{"mutate": kopf.Equal(b.namespace)})
 	r := kopf.NewRegistry()
 	r.OnMutate(kopf.Resource("v1", "configmaps"), func(_ context.Context, a *kopf.Admission) error {
 		n := fmt.Sprint("webhook-", reviews.Add(1))
@@ -48,7 +49,7 @@ func (b *bench) webhooks() {
 	operators.Start(b.t, cluster.Config(), b.namespace, r, func(o *kopf.Options) {
 		o.Logger = b.logs.Logger()
 		o.Settings.Admission.Managed = b.namespace + ".example.com"
-		o.Settings.Admission.Server = kopf.WebhookServer{Port: testenv.FreePort(b.t)}
+		o.Settings.Admission.Server = servers.Server{Port: testenv.FreePort(b.t)}
 	})
 	b.Eventually(func() (string, error) {
 		probe := object(configMaps, b.namespace, "probe", map[string]any{"data": map[string]any{"theme": "x"}})

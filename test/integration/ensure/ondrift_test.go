@@ -54,15 +54,15 @@ func (l *told) take() []string {
 }
 
 // deciding returns a function of OnDrift that takes notes.
-func (l *told) deciding(decide func(*kopf.Drift) (kopf.Resolution, error)) kopf.DriftFunc {
+func (l *told) deciding(decide func(*kopf.Drift) (kopf.Resolution, error)) func(context.Context, *kopf.Drift) (kopf.Resolution, error) {
 	return func(_ context.Context, c *kopf.Drift) (kopf.Resolution, error) {
 		l.add(c)
 		return decide(c)
 	}
 }
 
-func restoring(*kopf.Drift) (kopf.Resolution, error) { return kopf.Restore(), nil }
-func accepting(*kopf.Drift) (kopf.Resolution, error) { return kopf.Accept(), nil }
+func restoring(*kopf.Drift) (kopf.Resolution, error) { return kopf.RestoreDrift(), nil }
+func accepting(*kopf.Drift) (kopf.Resolution, error) { return kopf.AcceptDrift(), nil }
 
 // as changes an object as another field manager does.
 func (b *bench) as(manager string, obj *unstructured.Unstructured, merge string) {
@@ -164,7 +164,7 @@ func TestNothingIsRestoredWhileTheDecisionFails(t *testing.T) {
 		if !decided.Load() {
 			return kopf.Resolution{}, errors.New("the owner is asked")
 		}
-		return kopf.Restore(), nil
+		return kopf.RestoreDrift(), nil
 	}), kopf.ID("drift"))
 	b.start()
 	shop := b.expectHandled(b.shop("one", map[string]any{"replicas": int64(1)}))

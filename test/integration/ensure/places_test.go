@@ -13,7 +13,7 @@ import (
 )
 
 // far returns a child in another namespace, and one without a namespace.
-func far(elsewhere string) kopf.ChildrenFunc {
+func far(elsewhere string) func(context.Context, *kopf.Change) ([]client.Object, error) {
 	return func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
 		stage := object(namespaces, "", c.Namespace()+"-stage", nil)
 		theme := object(configMaps, elsewhere, c.Name(), map[string]any{"data": map[string]any{"a": "b"}})

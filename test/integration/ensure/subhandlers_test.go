@@ -49,7 +49,7 @@ func TestSubhandlersAreCalledForChangesOfTheObject(t *testing.T) {
 // The option decides about errors of the function and about those of children in the same way.
 func TestErrorsOfAFunctionOfChildren(t *testing.T) {
 	for name, test := range map[string]struct {
-		option  kopf.EnsureOption
+		option  kopf.ChildOption
 		retried bool
 	}{
 		"permanent": {kopf.Errors(kopf.ErrorsPermanent), false},

@@ -21,7 +21,7 @@ import (
 var accounts = schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}
 
 // worker returns typed children. The server completes and normalizes them.
-func worker(_ context.Context, c *kopf.ChangeOf[*corev1.ServiceAccount]) ([]client.Object, error) {
+func worker(_ context.Context, serviceAccount *corev1.ServiceAccount, c *kopf.Change) ([]client.Object, error) {
 	labels := map[string]string{"app": c.Name()}
 	memory := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1024Mi"), corev1.ResourceCPU: resource.MustParse("1000m")}
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: c.Name()}}
@@ -29,7 +29,7 @@ func worker(_ context.Context, c *kopf.ChangeOf[*corev1.ServiceAccount]) ([]clie
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 	d.Spec.Template.Labels = labels
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "example.com/worker", Resources: corev1.ResourceRequirements{Requests: memory}}}
-	return []client.Object{d, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: c.Name()}, Data: map[string]string{"account": c.Object().Name}}}, nil
+	return []client.Object{d, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: c.Name()}, Data: map[string]string{"account": serviceAccount.Name}}}, nil
 }
 
 // Typed children of a typed parent have no fields but those that the handler has set: the zero

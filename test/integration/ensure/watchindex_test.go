@@ -21,7 +21,7 @@ func TestWatchedIndexChangesTheChildren(t *testing.T) {
 	b := newBench(t)
 	themes := kopf.NewIndex(b.Registry, kopf.Resource("v1", "secrets"), func(_ context.Context, i *kopf.Indexed) (map[string][]string, error) {
 		return map[string][]string{"all": {i.Name()}}, nil
-	}, kopf.Labels(kopf.Filters{"theme": kopf.Present()}), kopf.ID("themes"))
+	}, kopf.Labels(map[string]kopf.Matcher{"theme": kopf.Present()}), kopf.ID("themes"))
 	b.Ensure(shops, b.counted(func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
 		names := slices.Sorted(slices.Values(slices.Concat(themes.Get("all")...)))
 		return []client.Object{object(configMaps, "", c.Name(), map[string]any{"data": map[string]any{"themes": strings.Join(names, " ")}})}, nil

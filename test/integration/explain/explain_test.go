@@ -34,7 +34,7 @@ func TestAnObjectIsExplainedWithoutAnOperator(t *testing.T) {
 		t.Error("it is called")
 		return nil
 	}, kopf.ID("fn"))
-	handlers, err := registry.Handlers(nil)
+	handlers, err := registry.Declarations().Handlers(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,11 +67,11 @@ func TestRolesAreDerivedFromTheCluster(t *testing.T) {
 	registry.OnCreate(kopf.Resource("kopf.dev", "v1", "kopfexamples"), func(context.Context, *kopf.Change) error { return nil }, kopf.ID("fn"))
 	registry.OnEvent(kopf.Resource("absent.example.com", "v1", "things"), func(context.Context, *kopf.WatchEvent) error { return nil }, kopf.ID("absent"))
 	registry.Needs(kopf.Resource("v1", "configmaps"), "create")
-	handlers, err := registry.Handlers(nil)
+	handlers, err := registry.Declarations().Handlers(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := inspect.Program{Handlers: handlers, Needs: registry.DeclaredNeeds(), Settings: settings.Default()}
+	program := inspect.Program{Handlers: handlers, Needs: registry.Declarations().Needs(), Settings: settings.Default()}
 	program.Settings.Scope.Namespaces = []string{"team"}
 	c, err := inspect.Connect(t.Context(), cluster.Config(), program)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -312,7 +313,7 @@ func stoppedRollout(s *scene) string {
 	former.Stop()
 	s.Registry = kopf.NewRegistry()
 	s.settings.Scope.Namespaces = []string{s.namespace}
-	s.OnCreate(examples, render, kopf.ID("render"), kopf.Revision("2"), kopf.Rollout(kopf.First(1)))
+	s.OnCreate(examples, render, kopf.ID("render"), kopf.Revision("2"), kopf.Rollout(rollout.First(1)))
 	s.start()
 	s.says("one", "which is stopped")
 	return s.explain("one")
@@ -323,7 +324,7 @@ func acceptedDrift(s *scene) string {
 	s.Ensure(examples, func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
 		return []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: c.Name(), Namespace: c.Namespace()}, Data: map[string]string{"color": "red"}}}, nil
 	}, kopf.ID("shop"))
-	s.OnDrift(examples, func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.Accept(), nil }, kopf.ID("painted"))
+	s.OnDrift(examples, func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.AcceptDrift(), nil }, kopf.ID("painted"))
 	s.start()
 	s.create("one")
 	s.says("one", "(shop) is ready")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 )
 
 // What a person may not read is unknown, and the rest is said.
@@ -19,7 +20,7 @@ func TestMissingPermissionsAreSaid(t *testing.T) {
 	s := newScene(t)
 	s.settings.Name = "shops.example.com"
 	s.Ensure(examples, func(context.Context, *kopf.Change) ([]client.Object, error) { return nil, nil }, kopf.ID("shop"))
-	s.OnCreate(examples, create, kopf.ID("fn"), kopf.Revision("2"), kopf.Rollout(kopf.First(1)))
+	s.OnCreate(examples, create, kopf.ID("fn"), kopf.Revision("2"), kopf.Rollout(rollout.First(1)))
 	obj := s.create("one")
 	s.patch(obj, `{"metadata":{"annotations":{"kopf.zalando.org/kopf-children":"[\"ConfigMap\"]",
 		"kopf.zalando.org/last-handled-configuration":"{\"spec\":{}}\n","kopf.zalando.org/handled-revisions":"{\"done\":{\"fn\":\"1\"}}"}}}`)
@@ -34,7 +35,7 @@ func TestMissingPermissionsAreSaid(t *testing.T) {
 
 	config := cluster.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
-	handlers, err := s.Handlers(nil)
+	handlers, err := s.Declarations().Handlers(nil)
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	c, err := inspect.Connect(t.Context(), config, inspect.Program{Handlers: handlers, Settings: s.settings})
 	s.Expect(err).NotTo(gomega.HaveOccurred())

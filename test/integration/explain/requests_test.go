@@ -10,9 +10,9 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-go/kopf/internal/request"
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/model/request"
 	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
@@ -60,7 +60,7 @@ func (s *scene) honored(obj *unstructured.Unstructured, verb request.Verb) strin
 }
 
 // noted declares a handler that takes notes, and returns the outcome of its attempts.
-func noted(calls *operators.Calls, word string, outcome func(c *kopf.Change) error) kopf.ChangeFunc {
+func noted(calls *operators.Calls, word string, outcome func(c *kopf.Change) error) func(context.Context, *kopf.Change) error {
 	return func(_ context.Context, c *kopf.Change) error {
 		calls.Note("%s %s %d", word, c.Reason(), c.Retry())
 		return outcome(c)

@@ -81,7 +81,7 @@ func (s *scene) explain(name string) string {
 // connect returns the cluster for the commands of the operator.
 func (s *scene) connect() *inspect.Cluster {
 	s.t.Helper()
-	handlers, err := s.Handlers(s.scheme)
+	handlers, err := s.Declarations().Handlers(s.scheme)
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	c, err := inspect.Connect(s.t.Context(), cluster.Config(), inspect.Program{Handlers: handlers, Settings: s.settings})
 	s.Expect(err).NotTo(gomega.HaveOccurred())

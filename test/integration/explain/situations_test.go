@@ -16,6 +16,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -117,8 +118,8 @@ func TestRolloutsAreExplained(t *testing.T) {
 
 	s.Registry = kopf.NewRegistry()
 	s.settings.Scope.Namespaces = []string{s.namespace}
-	s.OnCreate(examples, fail, kopf.ID("fn"), kopf.Revision("2"), kopf.Rollout(kopf.First(1)))
-	s.OnUpdate(examples, fail, kopf.ID("fn"), kopf.Revision("2"), kopf.Rollout(kopf.First(1)))
+	s.OnCreate(examples, fail, kopf.ID("fn"), kopf.Revision("2"), kopf.Rollout(rollout.First(1)))
+	s.OnUpdate(examples, fail, kopf.ID("fn"), kopf.Revision("2"), kopf.Rollout(rollout.First(1)))
 	s.Expect(s.explain("o0")).To(gomega.ContainSubstring("- fn (create, update) will run: an operator with its revision 2 calls it for the object in step 1 of the rollout"))
 	plan, err := s.connect().NewPlan(t.Context(), s.namespace)
 	s.Expect(err).NotTo(gomega.HaveOccurred())

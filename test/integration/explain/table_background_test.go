@@ -18,7 +18,7 @@ func wait(_ context.Context, task *kopf.Task) error { <-task.Stopped(); return n
 func tick(context.Context, *kopf.Tick) error { return nil }
 
 // timed is about a timer of a new object.
-func timed(message string, options ...kopf.TimerOption) situation {
+func timed(message string, options ...kopf.BackgroundOption) situation {
 	return situation{
 		arrange: func(s *scene) {
 			s.Timer(examples, tick, append(options, kopf.ID("fn"))...)
@@ -157,7 +157,7 @@ var ensured = map[string]situation{
 	},
 	"a change of a child is accepted": {
 		arrange: func(s *scene) {
-			s.OnDrift(examples, func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.Accept(), nil }, kopf.ID("painted"))
+			s.OnDrift(examples, func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.AcceptDrift(), nil }, kopf.ID("painted"))
 			s.patch(s.kept(), `{"data":{"color":"blue"}}`)
 		},
 		stopped: []string{"- painted (drift) is asked when other clients change children of the object", "- ConfigMap default/one (shop) is ready", unknownDrift},

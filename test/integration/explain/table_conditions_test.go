@@ -177,7 +177,7 @@ func TestAnUnreadableDefinitionIsNotDecidable(t *testing.T) {
 	s.Expect(cluster.Client().Create(t.Context(), binding)).To(gomega.Succeed())
 	config := cluster.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: s.namespace, Groups: []string{"system:authenticated"}}
-	handlers, err := s.Handlers(nil)
+	handlers, err := s.Declarations().Handlers(nil)
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	c, err := inspect.Connect(t.Context(), config, inspect.Program{Handlers: handlers, Settings: s.settings})
 	s.Expect(err).NotTo(gomega.HaveOccurred())

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -23,7 +24,7 @@ func matching(m kopf.Matcher) map[string]kopf.Matcher { return map[string]kopf.M
 func isRejected(object.Value, kopf.Arguments) bool { return false }
 
 // filtered is about a creation handler with a filter that does not match the object.
-func filtered(with kopf.ObjectOption, body, line string) situation {
+func filtered(with kopf.Option, body, line string) situation {
 	return situation{
 		arrange: func(s *scene) {
 			s.OnCreate(examples, create, kopf.ID("fn"), with)
@@ -116,7 +117,7 @@ func (s *scene) changed(before, after string) {
 }
 
 // changedSize is about an update handler with a filter that does not match the change.
-func changedSize(with kopf.TransitionOption, why string) situation {
+func changedSize(with kopf.ChangeOption, why string) situation {
 	return situation{
 		arrange: func(s *scene) {
 			s.OnUpdate(examples, create, kopf.ID("fn"), kopf.Field("spec.size"), with)
@@ -127,7 +128,7 @@ func changedSize(with kopf.TransitionOption, why string) situation {
 	}
 }
 
-var visits = kopf.NewMemo(func() int { return 1 }, nil)
+var visits = memo.New(func() int { return 1 }, nil)
 
 const (
 	undecided = "What has happened to it is not decidable here, because that depends on filters that are not."

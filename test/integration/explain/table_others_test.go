@@ -136,7 +136,7 @@ var others = map[string]situation{
 	"the object does not fit the Go type": {
 		arrange: func(s *scene) {
 			s.know(&testenv.Sized{})
-			kopf.For[*testenv.Sized](s.Registry).OnCreate(func(context.Context, *kopf.ChangeOf[*testenv.Sized]) error { return nil }, kopf.ID("fn"))
+			kopf.For[*testenv.Sized](s.Registry).OnCreate(func(context.Context, *testenv.Sized, *kopf.Change) error { return nil }, kopf.ID("fn"))
 			s.patch(s.create("one"), `{"spec":{"size":"large"}}`)
 		},
 		stopped: []string{isNew, "- fn (create) " + misfit, "→ " + toFit + ", or: ./my-operator skip kopfexamples.kopf.dev/one -n default fn"},
@@ -145,7 +145,7 @@ var others = map[string]situation{
 	"the object does not fit the Go type of a daemon": {
 		arrange: func(s *scene) {
 			s.know(&testenv.Sized{})
-			kopf.For[*testenv.Sized](s.Registry).Daemon(func(_ context.Context, task *kopf.TaskOf[*testenv.Sized]) error { <-task.Stopped(); return nil }, kopf.ID("fn"))
+			kopf.For[*testenv.Sized](s.Registry).Daemon(func(_ context.Context, _ *testenv.Sized, task *kopf.Task) error { <-task.Stopped(); return nil }, kopf.ID("fn"))
 			s.patch(s.create("one"), `{"spec":{"size":"large"}}`)
 		},
 		stopped: []string{"- fn (daemon) " + misfit, "→ " + toFit},
@@ -154,7 +154,7 @@ var others = map[string]situation{
 	"a filter of a Go object rejects it": {
 		arrange: func(s *scene) {
 			s.know(&testenv.Sized{})
-			kopf.For[*testenv.Sized](s.Registry).OnCreate(func(context.Context, *kopf.ChangeOf[*testenv.Sized]) error { return nil }, kopf.ID("fn"),
+			kopf.For[*testenv.Sized](s.Registry).OnCreate(func(context.Context, *testenv.Sized, *kopf.Change) error { return nil }, kopf.ID("fn"),
 				kopf.WhenObject(func(w *testenv.Sized) bool { return w.Spec.Size > 5 }))
 			s.patch(s.create("one"), `{"spec":{"size":1}}`)
 		},

@@ -72,7 +72,7 @@ func deleting(s *scene, obj *unstructured.Unstructured) {
 
 // declare declares handlers of all kinds, which take notes.
 func declare(registry *kopf.Registry, calls *operators.Calls) {
-	note := func(id string) kopf.ChangeFunc {
+	note := func(id string) func(context.Context, *kopf.Change) error {
 		return func(_ context.Context, c *kopf.Change) error {
 			calls.Note("%s %s", c.Name(), id)
 			if strings.HasPrefix(id, "created") && c.Labels()["fails"] == "yes" {

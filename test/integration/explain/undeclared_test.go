@@ -74,9 +74,9 @@ func TestRefusalsToStartAreExplained(t *testing.T) {
 	ensure := func(s *scene) {
 		s.Ensure(examples, func(context.Context, *kopf.Change) ([]client.Object, error) { return nil, nil }, kopf.ID("shop"))
 	}
-	drift := func(options ...kopf.DriftOption) func(s *scene) {
+	drift := func(options ...kopf.ChildOption) func(s *scene) {
 		return func(s *scene) {
-			s.OnDrift(examples, func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.Accept(), nil }, append(options, kopf.ID("scaled"))...)
+			s.OnDrift(examples, func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.AcceptDrift(), nil }, append(options, kopf.ID("scaled"))...)
 		}
 	}
 	const certain, settings = "Nothing happens now, because\n  - The operator does not start: ", "Perhaps nothing happens now, because\n  - An operator with the settings that are known here does not start: "

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -43,7 +44,7 @@ func TestClusterOfTheKit(t *testing.T) {
 		return nil
 	}, kopf.ID("limit"))
 	kopftest.Run(t, config, r, func(o *kopf.Options) {
-		o.Settings.Admission.Server = kopf.WebhookServer{Addr: "127.0.0.1"}
+		o.Settings.Admission.Server = servers.Server{Addr: "127.0.0.1"}
 		o.Settings.Admission.Managed = "test.kopf.dev"
 	})
 	objects, err := client.New(config, client.Options{})

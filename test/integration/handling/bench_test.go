@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
@@ -45,7 +45,7 @@ func newBench(t *testing.T) *bench {
 }
 
 // noted makes a handler record each of its calls with the number of its retry: "id 0".
-func (b *bench) noted(id string, fn kopf.ChangeFunc) kopf.ChangeFunc {
+func (b *bench) noted(id string, fn func(context.Context, *kopf.Change) error) func(context.Context, *kopf.Change) error {
 	return func(ctx context.Context, c *kopf.Change) error {
 		b.calls.Note("%s %d", id, c.Retry())
 		return fn(ctx, c)
@@ -54,8 +54,8 @@ func (b *bench) noted(id string, fn kopf.ChangeFunc) kopf.ChangeFunc {
 
 // ours restricts a handler to the objects that own has marked: a test that looks beyond its
 // namespace shares the cluster with other tests.
-func (b *bench) ours() handler.ObjectOption {
-	return kopf.Labels(kopf.Filters{"test": kopf.Equal(b.namespace)})
+func (b *bench) ours() handler.Option {
+	return kopf.Labels(map[string]kopf.Matcher{"test": kopf.Equal(b.namespace)})
 }
 
 func (b *bench) own(obj *unstructured.Unstructured) *unstructured.Unstructured {
@@ -175,7 +175,7 @@ func succeed(context.Context, *kopf.Change) error { return nil }
 var errNotYet = errors.New("not yet")
 
 // failing fails the given number of times before it succeeds.
-func failing(times int, delay time.Duration) kopf.ChangeFunc {
+func failing(times int, delay time.Duration) func(context.Context, *kopf.Change) error {
 	return func(_ context.Context, c *kopf.Change) error {
 		if c.Retry() < times {
 			return kopf.Temporary(errNotYet, delay)

@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/storage"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -54,11 +55,11 @@ var mistakes = map[string]struct {
 	},
 	"a selector by two names": {
 		func(r *kopf.Registry) {
-			r.OnDelete(kopf.ResourceBy(kopf.ResourceFields{Kind: "A", Plural: "as"}), named)
+			r.OnDelete(selector.By(selector.Fields{Kind: "A", Plural: "as"}), named)
 		}, "the resource selector",
 	},
 	"a selector without a callback": {
-		func(r *kopf.Registry) { r.OnResume(kopf.ResourceFunc(nil), named) }, "the function is nil",
+		func(r *kopf.Registry) { r.OnResume(selector.Func(nil), named) }, "the function is nil",
 	},
 	"a function literal without an id": {
 		func(r *kopf.Registry) { r.OnCreate(examples, func(context.Context, *kopf.Change) error { return nil }) }, "a function literal has no name",
@@ -77,7 +78,7 @@ var mistakes = map[string]struct {
 	},
 	"a type that the scheme does not know": {
 		func(r *kopf.Registry) {
-			kopf.For[*unregistered](r).OnCreate(func(context.Context, *kopf.ChangeOf[*unregistered]) error { return nil }, kopf.ID("typed"))
+			kopf.For[*unregistered](r).OnCreate(func(context.Context, *unregistered, *kopf.Change) error { return nil }, kopf.ID("typed"))
 		}, "is not in the scheme",
 	},
 	"one id for two functions": {
@@ -129,14 +130,16 @@ var mistakes = map[string]struct {
 		}, "cannot be expressed as JSON",
 	},
 	"an empty label": {
-		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.Labels(kopf.Filters{"": kopf.Present()})) }, "a filter has an empty label",
+		func(r *kopf.Registry) {
+			r.OnCreate(examples, named, kopf.Labels(map[string]kopf.Matcher{"": kopf.Present()}))
+		}, "a filter has an empty label",
 	},
 	"an empty filter of a label": {
-		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.Labels(kopf.Filters{"a": {}})) }, `the filter of the label "a" is empty`,
+		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.Labels(map[string]kopf.Matcher{"a": {}})) }, `the filter of the label "a" is empty`,
 	},
 	"an annotation that is not JSON": {
 		func(r *kopf.Registry) {
-			r.OnEvent(examples, ignore, kopf.Annotations(kopf.Filters{"a": kopf.Equal(make(chan int))}))
+			r.OnEvent(examples, ignore, kopf.Annotations(map[string]kopf.Matcher{"a": kopf.Equal(make(chan int))}))
 		}, `the filter of the annotation "a"`,
 	},
 	"no predicate": {

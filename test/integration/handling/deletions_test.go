@@ -95,7 +95,7 @@ func TestFinalizerFollowsTheFilters(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", succeed), kopf.ID("create"))
-	b.OnDelete(examples, b.noted("delete", succeed), kopf.ID("delete"), kopf.Labels(kopf.Filters{"held": kopf.Present()}))
+	b.OnDelete(examples, b.noted("delete", succeed), kopf.ID("delete"), kopf.Labels(map[string]kopf.Matcher{"held": kopf.Present()}))
 	b.start()
 	obj := b.create("one", nil)
 	b.Expect(b.expectHandled(obj)).NotTo(testenv.HaveFinalizer(finalizer))

@@ -13,11 +13,11 @@ func TestDroppedRetriesAreReported(t *testing.T) {
 	t.Parallel()
 	enabled := func(a kopf.Arguments) bool { _, ok := a.Labels()["enabled"]; return ok }
 	tests := map[string]struct {
-		filter kopf.CreateOption
+		filter kopf.ChangeOption
 		want   string
 	}{
-		"a label":       {kopf.Labels(kopf.Filters{"enabled": kopf.Present()}), "because the label enabled does not match anymore"},
-		"an annotation": {kopf.Annotations(kopf.Filters{"enabled": kopf.Present()}), "because the annotation enabled does not match anymore"},
+		"a label":       {kopf.Labels(map[string]kopf.Matcher{"enabled": kopf.Present()}), "because the label enabled does not match anymore"},
+		"an annotation": {kopf.Annotations(map[string]kopf.Matcher{"enabled": kopf.Present()}), "because the annotation enabled does not match anymore"},
 		"a condition":   {kopf.When(enabled), "because the function of When at handling/dropped_test.go:"},
 	}
 	for name, test := range tests {

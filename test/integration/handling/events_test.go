@@ -13,7 +13,7 @@ import (
 )
 
 // watching records each event: "name TYPE".
-func (b *bench) watching(then kopf.EventFunc) kopf.EventFunc {
+func (b *bench) watching(then func(context.Context, *kopf.WatchEvent) error) func(context.Context, *kopf.WatchEvent) error {
 	return func(ctx context.Context, e *kopf.WatchEvent) error {
 		b.calls.Note("%s %s", e.Name(), e.Type())
 		return then(ctx, e)
@@ -69,7 +69,7 @@ func TestEventsOfReplacedObjectAreHandled(t *testing.T) {
 func TestEventHandlersHaveFilters(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.OnEvent(examples, b.watching(ignore), kopf.ID("label"), kopf.Labels(kopf.Filters{"wanted": kopf.Equal("yes")}))
+	b.OnEvent(examples, b.watching(ignore), kopf.ID("label"), kopf.Labels(map[string]kopf.Matcher{"wanted": kopf.Equal("yes")}))
 	b.OnEvent(examples, b.watching(ignore), kopf.ID("field"), kopf.Field("spec", "field"), kopf.Value(kopf.Equal("2")))
 	b.OnEvent(examples, b.watching(ignore), kopf.ID("when"), kopf.When(func(a kopf.Arguments) bool { return a.Name() == "never" }))
 	b.start()

@@ -53,7 +53,7 @@ func TestManyObjectsAreHandledInParallel(t *testing.T) {
 	const objects, workers, calls = 500, 4, 50
 	const running = calls * 80 / 100 // of one resource
 	b, c := newBench(t), newCrowd(running)
-	crowded := func(id string) kopf.ChangeFunc {
+	crowded := func(id string) func(context.Context, *kopf.Change) error {
 		return b.noted(id, func(_ context.Context, change *kopf.Change) error {
 			c.enter(change.Name())
 			defer c.leave(change.Name())

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -54,19 +55,18 @@ func (b *bench) startTyped() *operators.Operator {
 	return operator
 }
 
-type sizedChange = *kopf.ChangeOf[*sized]
-
 // sizes makes a handler record its calls with the sizes: "id 1Gi->2Gi".
-func (b *bench) sizes(id string) func(context.Context, sizedChange) error {
-	return func(_ context.Context, c sizedChange) error {
-		old, err := c.OldObject()
+func (b *bench) sizes(id string) func(context.Context, *sized, *kopf.Change) error {
+	return func(_ context.Context, object *sized, c *kopf.Change) error {
+		var old sized
+		known, err := c.DecodeOld(&old)
 		switch {
 		case err != nil:
-			b.calls.Note("%s unknown->%s", id, &c.Object().Spec.Size)
-		case old == nil:
-			b.calls.Note("%s %s", id, &c.Object().Spec.Size)
+			b.calls.Note("%s unknown->%s", id, &object.Spec.Size)
+		case !known:
+			b.calls.Note("%s %s", id, &object.Spec.Size)
 		default:
-			b.calls.Note("%s %s->%s", id, &old.Spec.Size, &c.Object().Spec.Size)
+			b.calls.Note("%s %s->%s", id, &old.Spec.Size, &object.Spec.Size)
 		}
 		return nil
 	}
@@ -146,9 +146,9 @@ func TestCorrectionReachesUpdateHandlers(t *testing.T) {
 func TestHandlerCanWaitForAFormerStateThatFits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	kopf.For[*sized](b.Registry).OnUpdate(func(_ context.Context, c sizedChange) error {
+	kopf.For[*sized](b.Registry).OnUpdate(func(_ context.Context, _ *sized, c *kopf.Change) error {
 		b.calls.Note("update %d", c.Retry())
-		_, err := c.OldObject()
+		_, err := c.DecodeOld(&sized{})
 		return err
 	}, kopf.ID("update"), kopf.Retries(1))
 	b.startTyped()
@@ -233,27 +233,27 @@ func TestDeletionOfAnUntouchedMisfitIsNotHeld(t *testing.T) {
 func TestDeletionOfAMisfit(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		options []kopf.DeleteOption
+		options []kopf.ChangeOption
 		handled bool // the object fitted once
 		held    bool
 		calls   []string
 	}{
 		"only handled":   {nil, false, true, []string{"delete 2Gi"}},
 		"held":           {nil, true, true, []string{"delete 2Gi"}},
-		"optional":       {[]kopf.DeleteOption{kopf.Optional()}, true, false, nil},
-		"released":       {[]kopf.DeleteOption{kopf.OnMisfit(kopf.Release)}, true, false, nil},
-		"called untyped": {[]kopf.DeleteOption{kopf.OnMisfit(kopf.CallUntyped)}, true, false, []string{"delete untyped"}},
+		"optional":       {[]kopf.ChangeOption{kopf.Optional()}, true, false, nil},
+		"released":       {[]kopf.ChangeOption{kopf.ReleaseMisfits()}, true, false, nil},
+		"called untyped": {[]kopf.ChangeOption{kopf.CallUntyped()}, true, false, []string{"delete untyped"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			kopf.For[*sized](b.Registry).OnDelete(func(_ context.Context, c sizedChange) error {
-				if c.Object() == nil {
+			kopf.For[*sized](b.Registry).OnDelete(func(_ context.Context, object *sized, c *kopf.Change) error {
+				if object == nil {
 					b.calls.Note("delete untyped")
 					return nil
 				}
-				b.calls.Note("delete %s", &c.Object().Spec.Size)
+				b.calls.Note("delete %s", &object.Spec.Size)
 				return nil
 			}, append(test.options, kopf.ID("delete"))...)
 			b.startTyped()
@@ -281,10 +281,10 @@ func TestDeletionOfAMisfit(t *testing.T) {
 func TestBackgroundHandlersStopForMisfits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	kopf.For[*sized](b.Registry).Daemon(func(_ context.Context, task *kopf.TaskOf[*sized]) error {
-		b.calls.Note("started %s", &task.Object().Spec.Size)
+	kopf.For[*sized](b.Registry).Daemon(func(_ context.Context, sized *sized, task *kopf.Task) error {
+		b.calls.Note("started %s", &sized.Spec.Size)
 		<-task.Stopped()
-		b.calls.Note("stopped %t", task.StopReason().Has(kopf.StopMisfit))
+		b.calls.Note("stopped %t", task.StopReason().Has(stop.Misfit))
 		return nil
 	}, kopf.ID("daemon"))
 	b.startTyped()
@@ -305,11 +305,11 @@ func TestEventHandlersAndIndicesSkipMisfits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	examples := kopf.For[*sized](b.Registry)
-	index := kopf.NewIndexOf(examples, func(_ context.Context, i *kopf.IndexedOf[*sized]) (map[string]string, error) {
-		return map[string]string{i.Name(): i.Object().Spec.Size.String()}, nil
+	index := kopf.NewIndexOf(examples, func(_ context.Context, sized *sized, i *kopf.Indexed) (map[string]string, error) {
+		return map[string]string{i.Name(): sized.Spec.Size.String()}, nil
 	}, kopf.ID("index"))
-	examples.OnEvent(func(_ context.Context, e *kopf.EventOf[*sized]) error {
-		b.calls.Note("event %s", &e.Object().Spec.Size)
+	examples.OnEvent(func(_ context.Context, sized *sized, e *kopf.WatchEvent) error {
+		b.calls.Note("event %s", &sized.Spec.Size)
 		return nil
 	}, kopf.ID("event"))
 	b.startTyped()

@@ -32,24 +32,24 @@ func addItem(item string) func(*unstructured.Unstructured) error {
 func TestPatchesOfHandlersAreWritten(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		patch func(p *kopf.Patch)
+		patch func(p *patch.Patch)
 		spec  map[string]any
 	}{
 		"a field is set": {
-			func(p *kopf.Patch) { p.Set("new", "spec", "a", "b") }, map[string]any{"a": map[string]any{"b": "new"}, "c": "old", "items": []any{"1"}},
+			func(p *patch.Patch) { p.Set("new", "spec", "a", "b") }, map[string]any{"a": map[string]any{"b": "new"}, "c": "old", "items": []any{"1"}},
 		},
 		"a mapping is replaced": {
-			func(p *kopf.Patch) { p.Set(map[string]any{"d": 1}, "spec") }, map[string]any{"d": int64(1)},
+			func(p *patch.Patch) { p.Set(map[string]any{"d": 1}, "spec") }, map[string]any{"d": int64(1)},
 		},
 		"mappings are merged": {
-			func(p *kopf.Patch) { p.Merge(map[string]any{"spec": map[string]any{"c": nil, "d": 1}}) },
+			func(p *patch.Patch) { p.Merge(map[string]any{"spec": map[string]any{"c": nil, "d": 1}}) },
 			map[string]any{"a": map[string]any{"b": "old"}, "d": int64(1), "items": []any{"1"}},
 		},
 		"a field is removed": {
-			func(p *kopf.Patch) { p.Remove("spec", "a", "b") }, map[string]any{"a": map[string]any{}, "c": "old", "items": []any{"1"}},
+			func(p *patch.Patch) { p.Remove("spec", "a", "b") }, map[string]any{"a": map[string]any{}, "c": "old", "items": []any{"1"}},
 		},
 		"transformations come last, one after the other": {
-			func(p *kopf.Patch) { p.Apply(addItem("2")); p.Apply(addItem("3")); p.Remove("spec", "items") },
+			func(p *patch.Patch) { p.Apply(addItem("2")); p.Apply(addItem("3")); p.Remove("spec", "items") },
 			map[string]any{"a": map[string]any{"b": "old"}, "c": "old", "items": []any{"2", "3"}},
 		},
 	}
@@ -90,14 +90,14 @@ func TestTransformationSeesChangesByOthers(t *testing.T) {
 func TestInvalidPatchFailsItsHandler(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		patch   func(p *kopf.Patch)
+		patch   func(p *patch.Patch)
 		problem string
 	}{
 		"of fields that handlers must not change": {
-			func(p *kopf.Patch) { p.Set("other", "metadata", "name") }, "metadata.name",
+			func(p *patch.Patch) { p.Set("other", "metadata", "name") }, "metadata.name",
 		},
 		"to a value that is not JSON": {
-			func(p *kopf.Patch) { p.Set(make(chan int), "spec", "field") }, "spec.field",
+			func(p *patch.Patch) { p.Set(make(chan int), "spec", "field") }, "spec.field",
 		},
 	}
 	for name, test := range tests {
@@ -122,7 +122,7 @@ func TestInvalidPatchFailsItsHandler(t *testing.T) {
 func TestConditionalUpdateKeepsWhatAnotherHandlerHasWritten(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	phase := func(phase string) kopf.ChangeFunc {
+	phase := func(phase string) func(context.Context, *kopf.Change) error {
 		return func(_ context.Context, c *kopf.Change) error {
 			c.Patch().Set(phase, "status", "phase")
 			return nil
@@ -149,23 +149,23 @@ func TestErrorsOfTransformations(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		transform patch.Transform
-		options   []kopf.CreateOption
+		options   []kopf.ChangeOption
 		calls     int
 		event     string // a part of it
 	}{
 		"a regular error is retried after the backoff": {
 			func(*unstructured.Unstructured) error { return errBroken },
-			[]kopf.CreateOption{kopf.Backoff(time.Millisecond), kopf.Retries(3)},
+			[]kopf.ChangeOption{kopf.Backoff(time.Millisecond), kopf.Retries(3)},
 			3, "Warning HandlerFailed: Handler create failed permanently: handler create has used up its 3 attempts: the change of the object failed: broken",
 		},
 		"a panic is a regular error": {
 			func(*unstructured.Unstructured) error { panic("oops") },
-			[]kopf.CreateOption{kopf.Errors(kopf.ErrorsPermanent)},
+			[]kopf.ChangeOption{kopf.Errors(kopf.ErrorsPermanent)},
 			1, "Warning HandlerFailed: Handler create failed permanently: the change of the object failed: panic: oops",
 		},
 		"a temporary error is retried after its delay": {
 			func(*unstructured.Unstructured) error { return kopf.Temporary(errBroken, time.Millisecond) },
-			[]kopf.CreateOption{kopf.Retries(2)},
+			[]kopf.ChangeOption{kopf.Retries(2)},
 			2, "Warning HandlerRetrying: Handler create will be retried: the change of the object failed: broken",
 		},
 		"a permanent error ends the handler": {
@@ -202,7 +202,7 @@ func TestPatchOfAFailedHandlerIsWritten(t *testing.T) {
 	b.OnUpdate(examples, b.noted("update", func(_ context.Context, c *kopf.Change) error {
 		c.Patch().SetAnnotation("never-again", "yes")
 		return kopf.Permanent(errors.New("never call it again"))
-	}), kopf.ID("update"), kopf.Annotations(kopf.Filters{"never-again": kopf.Absent()}))
+	}), kopf.ID("update"), kopf.Annotations(map[string]kopf.Matcher{"never-again": kopf.Absent()}))
 	b.OnUpdate(examples, succeed)
 	b.start()
 	obj := b.withFieldOne()

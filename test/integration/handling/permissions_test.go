@@ -36,7 +36,7 @@ func TestAMissingPermissionHoldsBackOneHandlerOnly(t *testing.T) {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 	}
 	tests := map[string]struct {
-		write   kopf.ChangeFunc
+		write   func(context.Context, *kopf.Change) error
 		missing rbacv1.PolicyRule
 		written string // by the handler
 	}{

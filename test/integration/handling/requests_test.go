@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -199,7 +200,7 @@ func TestSuspendedObjectIsLeftAlone(t *testing.T) {
 	b.Daemon(examples, func(_ context.Context, task *kopf.Task) error {
 		b.calls.Note("daemon started")
 		<-task.Stopped()
-		b.calls.Note("stopped %t", task.StopReason().Has(kopf.StopPaused))
+		b.calls.Note("stopped %t", task.StopReason().Has(stop.Paused))
 		return nil
 	}, kopf.ID("daemon"))
 	operator := b.start()

@@ -29,7 +29,7 @@ func begun(purpose string, started, delayed time.Time) (done, waiting string) {
 }
 
 // continued checks that the handler's attempts continue.
-func (b *bench) continued(id string, started, delayed time.Time) kopf.ChangeFunc {
+func (b *bench) continued(id string, started, delayed time.Time) func(context.Context, *kopf.Change) error {
 	return b.noted(id, func(_ context.Context, c *kopf.Change) error {
 		if now := time.Now(); now.Before(delayed) {
 			b.calls.Note("too early: %s instead of %s", now, delayed)

@@ -14,7 +14,7 @@ import (
 )
 
 // returning is a handler with a result.
-func returning(result any) kopf.ChangeFunc {
+func returning(result any) func(context.Context, *kopf.Change) error {
 	return func(_ context.Context, c *kopf.Change) error {
 		c.SetResult(result)
 		return nil
@@ -64,9 +64,9 @@ func (b *bench) resource(kind string) string {
 func TestLaterResultIsMergedIntoTheEarlierOne(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	for _, on := range []func(kopf.ChangeFunc){
-		func(fn kopf.ChangeFunc) { b.OnCreate(examples, fn, kopf.ID("fn")) },
-		func(fn kopf.ChangeFunc) { b.OnUpdate(examples, fn, kopf.ID("fn")) },
+	for _, on := range []func(func(context.Context, *kopf.Change) error){
+		func(fn func(context.Context, *kopf.Change) error) { b.OnCreate(examples, fn, kopf.ID("fn")) },
+		func(fn func(context.Context, *kopf.Change) error) { b.OnUpdate(examples, fn, kopf.ID("fn")) },
 	} {
 		on(func(_ context.Context, c *kopf.Change) error {
 			field, _ := c.Spec().String("field")
@@ -131,7 +131,7 @@ func TestPrunedResultIsReportedOnce(t *testing.T) {
 func TestRejectedEditFailsOnlyItsHandler(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		handler kopf.ChangeFunc
+		handler func(context.Context, *kopf.Change) error
 		problem string
 	}{
 		"a result of a wrong type": {returning(map[string]any{"a": 1}), "status.number"},

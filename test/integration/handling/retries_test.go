@@ -16,12 +16,12 @@ import (
 const long = time.Hour // too long for a test, so waiting for it fails
 
 // fail is a handler that always fails in the same way.
-func fail(err error) kopf.ChangeFunc {
+func fail(err error) func(context.Context, *kopf.Change) error {
 	return func(context.Context, *kopf.Change) error { return err }
 }
 
 // unless fails until the channel is closed.
-func unless(closed <-chan struct{}, err error) kopf.ChangeFunc {
+func unless(closed <-chan struct{}, err error) func(context.Context, *kopf.Change) error {
 	return func(context.Context, *kopf.Change) error {
 		select {
 		case <-closed:
@@ -41,8 +41,8 @@ func TestFailuresAreRetriedOrFinal(t *testing.T) {
 		options.Settings.Execution.Backoff = backoff.Constant(20 * time.Millisecond)
 	}
 	tests := map[string]struct {
-		handler kopf.ChangeFunc
-		options []kopf.CreateOption
+		handler func(context.Context, *kopf.Change) error
+		options []kopf.ChangeOption
 		calls   int
 		event   string // of the outcome
 	}{
@@ -50,10 +50,10 @@ func TestFailuresAreRetriedOrFinal(t *testing.T) {
 			failing(3, 10*time.Millisecond), nil, 4, succeeded,
 		},
 		"a temporary error without a delay is retried immediately": {
-			failing(3, 0), []kopf.CreateOption{kopf.Backoff(long)}, 4, succeeded,
+			failing(3, 0), []kopf.ChangeOption{kopf.Backoff(long)}, 4, succeeded,
 		},
 		"a temporary error is not subject to the mode of errors": {
-			failing(2, 0), []kopf.CreateOption{kopf.Errors(kopf.ErrorsPermanent)}, 3, succeeded,
+			failing(2, 0), []kopf.ChangeOption{kopf.Errors(kopf.ErrorsPermanent)}, 3, succeeded,
 		},
 		"a permanent error is final": {
 			fail(kopf.Permanent(errBroken)), nil, 1, failed + "broken",
@@ -62,41 +62,41 @@ func TestFailuresAreRetriedOrFinal(t *testing.T) {
 			fail(errors.Join(errNotYet, kopf.Permanent(errBroken))), nil, 1, failed + "not yet broken",
 		},
 		"a regular error is final if so declared": {
-			fail(errBroken), []kopf.CreateOption{kopf.Errors(kopf.ErrorsPermanent)}, 1, failed + "broken",
+			fail(errBroken), []kopf.ChangeOption{kopf.Errors(kopf.ErrorsPermanent)}, 1, failed + "broken",
 		},
 		"a regular error is ignored if so declared": {
-			fail(errBroken), []kopf.CreateOption{kopf.Errors(kopf.ErrorsIgnored)}, 1, "Normal CycleFinished: The creation is processed: 1 succeeded; 0 failed.",
+			fail(errBroken), []kopf.ChangeOption{kopf.Errors(kopf.ErrorsIgnored)}, 1, "Normal CycleFinished: The creation is processed: 1 succeeded; 0 failed.",
 		},
 		"a regular error is retried after the backoff of the settings, as often as allowed": {
-			fail(errBroken), []kopf.CreateOption{kopf.Retries(3)}, 3, failed + "handler create has used up its 3 attempts: broken",
+			fail(errBroken), []kopf.ChangeOption{kopf.Retries(3)}, 3, failed + "handler create has used up its 3 attempts: broken",
 		},
 		"a regular error is retried after the backoff of the handler": {
 			fail(errBroken),
-			[]kopf.CreateOption{kopf.Retries(2), kopf.Backoff(time.Millisecond)},
+			[]kopf.ChangeOption{kopf.Retries(2), kopf.Backoff(time.Millisecond)},
 			2,
 			failed + "handler create has used up its 2 attempts: broken",
 		},
 		"the last allowed attempt is not followed by a delay": {
 			fail(errBroken),
-			[]kopf.CreateOption{kopf.Retries(1), kopf.Backoff(long)},
+			[]kopf.ChangeOption{kopf.Retries(1), kopf.Backoff(long)},
 			1,
 			failed + "handler create has used up its 1 attempts: broken",
 		},
 		"a regular error is retried after a growing backoff": {
 			fail(errBroken),
-			[]kopf.CreateOption{kopf.Retries(4), kopf.ExponentialBackoff(10*time.Millisecond, 20*time.Millisecond)},
+			[]kopf.ChangeOption{kopf.Retries(4), kopf.ExponentialBackoff(10*time.Millisecond, 20*time.Millisecond)},
 			4,
 			failed + "handler create has used up its 4 attempts: broken",
 		},
 		"a delay longer than the timeout fails the handler": {
 			fail(kopf.Temporary(errNotYet, long)),
-			[]kopf.CreateOption{kopf.Timeout(long - time.Minute)},
+			[]kopf.ChangeOption{kopf.Timeout(long - time.Minute)},
 			1,
 			failed + "handler create has timed out after 59m0s: not yet",
 		},
 		"delays shorter than the timeout are awaited": {
 			fail(kopf.Temporary(errNotYet, 1600*time.Millisecond)),
-			[]kopf.CreateOption{kopf.Timeout(3 * time.Second)},
+			[]kopf.ChangeOption{kopf.Timeout(3 * time.Second)},
 			2,
 			failed + "handler create has timed out after 3s: not yet",
 		},

@@ -7,6 +7,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -17,7 +18,7 @@ func (b *bench) twin(group string) {
 	b.submit(obj)
 }
 
-func (b *bench) resources() kopf.ChangeFunc {
+func (b *bench) resources() func(context.Context, *kopf.Change) error {
 	return func(_ context.Context, c *kopf.Change) error {
 		b.calls.Note("%s", c.Resource())
 		return nil
@@ -33,10 +34,10 @@ func TestSelectorsSelectResources(t *testing.T) {
 	}{
 		"a name in a group":     {kopf.Resource("two.example.com", "twins"), []string{two}},
 		"everything in a group": {kopf.Resource("one.example.com", kopf.Everything), []string{one, stricts}},
-		"a category":            {kopf.ResourceBy(kopf.ResourceFields{Category: "pair"}), []string{one, two}},
-		"a category in a group": {kopf.ResourceBy(kopf.ResourceFields{Group: "two.example.com", Category: "pair"}), []string{two}},
-		"a callback":            {kopf.ResourceFunc(func(r kopf.ServedResource) bool { return r.Plural == "twins" }), []string{one, two}},
-		"a kind":                {kopf.ResourceBy(kopf.ResourceFields{Group: "one.example.com", Kind: "Strict"}), []string{stricts}},
+		"a category":            {selector.By(selector.Fields{Category: "pair"}), []string{one, two}},
+		"a category in a group": {selector.By(selector.Fields{Group: "two.example.com", Category: "pair"}), []string{two}},
+		"a callback":            {selector.Func(func(r selector.Resource) bool { return r.Plural == "twins" }), []string{one, two}},
+		"a kind":                {selector.By(selector.Fields{Group: "one.example.com", Kind: "Strict"}), []string{stricts}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +87,7 @@ func TestTwoSelectorsOfOneResourceWatchItOnce(t *testing.T) {
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("by_name", succeed), kopf.ID("by_name"))
 	b.OnCreate(kopf.Resource("kex"), b.noted("by_short_name", succeed), kopf.ID("by_short_name"))
-	b.OnCreate(kopf.ResourceBy(kopf.ResourceFields{Group: "kopf.dev", Category: "all"}), b.noted("by_category", succeed), kopf.ID("by_category"))
+	b.OnCreate(selector.By(selector.Fields{Group: "kopf.dev", Category: "all"}), b.noted("by_category", succeed), kopf.ID("by_category"))
 	b.start()
 	b.expectHandled(b.create("one", nil))
 	b.expectRest()

@@ -14,11 +14,11 @@ import (
 func TestUnmatchedObjectsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		filter kopf.CreateOption
+		filter kopf.ChangeOption
 		match  string
 	}{
-		"by a label":       {kopf.Labels(kopf.Filters{"wanted": kopf.Present()}), `{"metadata":{"labels":{"wanted":""}}}`},
-		"by an annotation": {kopf.Annotations(kopf.Filters{"wanted": kopf.Equal("yes")}), `{"metadata":{"annotations":{"wanted":"yes"}}}`},
+		"by a label":       {kopf.Labels(map[string]kopf.Matcher{"wanted": kopf.Present()}), `{"metadata":{"labels":{"wanted":""}}}`},
+		"by an annotation": {kopf.Annotations(map[string]kopf.Matcher{"wanted": kopf.Equal("yes")}), `{"metadata":{"annotations":{"wanted":"yes"}}}`},
 		"by a field":       {kopf.Field("spec", "wanted"), `{"spec":{"wanted":1}}`},
 		"by a callback":    {kopf.When(func(a kopf.Arguments) bool { return a.Spec().Has("wanted") }), `{"spec":{"wanted":1}}`},
 	}
@@ -28,9 +28,9 @@ func TestUnmatchedObjectsAreLeftAlone(t *testing.T) {
 			b := newBench(t)
 			noted := b.noted("fn", func(_ context.Context, c *kopf.Change) error { b.calls.Note("%s", c.Reason()); return nil })
 			b.OnCreate(examples, noted, kopf.ID("create"), test.filter)
-			b.OnUpdate(examples, noted, kopf.ID("update"), test.filter.(kopf.UpdateOption))
-			b.OnDelete(examples, noted, kopf.ID("delete"), test.filter.(kopf.DeleteOption))
-			b.OnResume(examples, noted, kopf.ID("resume"), test.filter.(kopf.ResumeOption))
+			b.OnUpdate(examples, noted, kopf.ID("update"), test.filter)
+			b.OnDelete(examples, noted, kopf.ID("delete"), test.filter)
+			b.OnResume(examples, noted, kopf.ID("resume"), test.filter)
 			first := b.create("first", map[string]any{"field": "1"})
 			b.start()
 			obj := b.create("one", map[string]any{"field": "1"})
@@ -56,7 +56,7 @@ func TestUnmatchedObjectsAreLeftAlone(t *testing.T) {
 func TestHandlerWithoutFiltersTracksAllObjects(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.OnUpdate(examples, b.seeing("update", succeed), kopf.ID("update"), kopf.Labels(kopf.Filters{"wanted": kopf.Present()}))
+	b.OnUpdate(examples, b.seeing("update", succeed), kopf.ID("update"), kopf.Labels(map[string]kopf.Matcher{"wanted": kopf.Present()}))
 	b.OnField(examples, "spec.nothing", b.noted("never", succeed), kopf.ID("never"), kopf.Value(kopf.Absent()))
 	b.start()
 	obj := b.withFieldOne()

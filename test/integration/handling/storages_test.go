@@ -84,7 +84,7 @@ func TestStoragesDoNotAffectHandlers(t *testing.T) {
 func TestLifecyclesChooseTheOrder(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		lifecycle kopf.Lifecycle
+		lifecycle lifecycles.Lifecycle
 		calls     []string // nil: any order
 	}{
 		"all at once":         {lifecycles.AllAtOnce, []string{"a 0", "b 0", "c 0", "b 1"}},
@@ -93,7 +93,7 @@ func TestLifecyclesChooseTheOrder(t *testing.T) {
 		"randomized":          {lifecycles.Randomized, nil},
 		"shuffled":            {lifecycles.Shuffled, nil},
 		"one that sees the object": {func(due []lifecycles.Due) []lifecycles.Due {
-			if due[0].Arguments().Name() == "one" && due[0].Arguments().Reason() == kopf.ReasonCreate {
+			if due[0].Object.Name() == "one" && due[0].Reason == kopf.ReasonCreate {
 				return due[len(due)-1:]
 			}
 			return due
@@ -121,9 +121,9 @@ func TestLifecyclesChooseTheOrder(t *testing.T) {
 func TestOperatorsOfTheSameObjectsDoNotTriggerEachOther(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	for _, event := range []func(kopf.ChangeFunc){
-		func(fn kopf.ChangeFunc) { b.OnCreate(examples, fn, kopf.ID("create")) },
-		func(fn kopf.ChangeFunc) { b.OnUpdate(examples, fn, kopf.ID("update")) },
+	for _, event := range []func(func(context.Context, *kopf.Change) error){
+		func(fn func(context.Context, *kopf.Change) error) { b.OnCreate(examples, fn, kopf.ID("create")) },
+		func(fn func(context.Context, *kopf.Change) error) { b.OnUpdate(examples, fn, kopf.ID("update")) },
 	} {
 		event(func(_ context.Context, c *kopf.Change) error {
 			b.calls.Note("%s %d", c.Reason(), c.Retry())

@@ -87,7 +87,7 @@ func TestFailedSubhandlerDoesNotStopTheOthers(t *testing.T) {
 	b.OnCreate(examples, b.noted("create", func(_ context.Context, c *kopf.Change) error {
 		c.Subhandler("bad", b.noted("bad", func(context.Context, *kopf.Change) error { return errors.New("broken") }), kopf.Retries(2), kopf.Backoff(0))
 		c.Subhandler("good", b.noted("good", succeed))
-		c.Subhandler("other", b.noted("other", succeed), kopf.Labels(kopf.Filters{"absent": kopf.Present()}))
+		c.Subhandler("other", b.noted("other", succeed), kopf.Labels(map[string]kopf.Matcher{"absent": kopf.Present()}))
 		return nil
 	}), kopf.ID("create"))
 	b.start()

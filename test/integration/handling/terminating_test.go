@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -63,7 +63,9 @@ func TestObjectsOfATerminatingNamespaceAreHandled(t *testing.T) {
 			t.Parallel()
 			b, repaired, soon := newBench(t), make(chan struct{}), 50*time.Millisecond
 			inScope := func(o *kopf.Options) { o.Settings.Scope.Namespaces = scope(b.namespace) }
-			role := func(name string) handler.ObjectOption { return kopf.Labels(kopf.Filters{"role": kopf.Equal(name)}) }
+			role := func(name string) handler.Option {
+				return kopf.Labels(map[string]kopf.Matcher{"role": kopf.Equal(name)})
+			}
 			b.OnDelete(examples, b.noted("held", unless(repaired, kopf.Permanent(errBroken))), kopf.ID("held"), kopf.HoldOnFailure(), role("held"))
 			b.OnCreate(examples, b.noted("create", fail(kopf.Temporary(errNotYet, soon))), kopf.ID("create"), role("retried"))
 			b.OnDelete(examples, b.noted("delete", failing(2, soon)), kopf.ID("delete"), role("retried"))

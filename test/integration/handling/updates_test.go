@@ -34,7 +34,7 @@ func (g *gate) pass() {
 }
 
 // seeing records the change that the handler sees: "id old->new".
-func (b *bench) seeing(id string, then kopf.ChangeFunc) kopf.ChangeFunc {
+func (b *bench) seeing(id string, then func(context.Context, *kopf.Change) error) func(context.Context, *kopf.Change) error {
 	return func(ctx context.Context, c *kopf.Change) error {
 		b.calls.Note("%s %s", id, transition(c))
 		return then(ctx, c)
@@ -146,13 +146,13 @@ func TestFieldHandlerSeesARevertedChange(t *testing.T) {
 func TestUpdatesDuringACreationAreHandledOnce(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		handler func(g *gate) kopf.ChangeFunc
+		handler func(g *gate) func(context.Context, *kopf.Change) error
 		updates []string
 	}{
-		"while its handler runs: as the next change": {func(g *gate) kopf.ChangeFunc {
+		"while its handler runs: as the next change": {func(g *gate) func(context.Context, *kopf.Change) error {
 			return func(context.Context, *kopf.Change) error { g.pass(); return nil }
 		}, []string{"update 1->2"}},
-		"while its handler is retried: by the retry": {func(g *gate) kopf.ChangeFunc {
+		"while its handler is retried: by the retry": {func(g *gate) func(context.Context, *kopf.Change) error {
 			return func(_ context.Context, c *kopf.Change) error {
 				if field, _ := c.Spec().String("field"); field == "1" {
 					g.entered <- struct{}{}
@@ -255,7 +255,7 @@ func TestChangeWithoutOperatorIsHandledAfterTheRestart(t *testing.T) {
 func TestRemovedHandlerDoesNotBlockTheCycle(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.OnCreate(examples, b.noted("waits", fail(kopf.Temporary(errNotYet, long))), kopf.ID("waits"), kopf.Labels(kopf.Filters{"wanted": kopf.Present()}))
+	b.OnCreate(examples, b.noted("waits", fail(kopf.Temporary(errNotYet, long))), kopf.ID("waits"), kopf.Labels(map[string]kopf.Matcher{"wanted": kopf.Present()}))
 	b.OnCreate(examples, b.noted("other", succeed), kopf.ID("other"))
 	b.start()
 	obj := testenv.NewObject("KopfExample", b.namespace, "one", nil)

@@ -12,6 +12,8 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -35,12 +37,12 @@ func TestAlertsAreTestedWithCurrentMetrics(t *testing.T) {
 	g.Expect(cluster.Client().Create(t.Context(), suspended)).To(gomega.Succeed())
 
 	calls := declareAll(registry)
-	registry.OnCreate(examples, succeed, kopf.ID("revised"), kopf.Revision("2"), kopf.Rollout(kopf.First(5)))
+	registry.OnCreate(examples, succeed, kopf.ID("revised"), kopf.Revision("2"), kopf.Rollout(rollout.First(5)))
 	registry.OnValidate(examples, func(context.Context, *kopf.Admission) error { return nil }, kopf.ID("check"))
 	address, name := testenv.FreeAddress(t), "scraped"
 	operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) {
 		o.Settings.Metrics.Address, o.Settings.Name = address, name
-		o.Settings.Admission.Server = kopf.WebhookServer{Port: testenv.FreePort(t)}
+		o.Settings.Admission.Server = servers.Server{Port: testenv.FreePort(t)}
 		o.Settings.Admission.Managed = namespace + ".kopf.dev"
 	})
 	live(t, g, namespace, "object-three", func() { g.Eventually(calls.Load).Should(gomega.BeNumerically(">=", 2)) })

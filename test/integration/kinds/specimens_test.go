@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 )
 
 // specimen is a child of a kind.
@@ -112,8 +112,8 @@ func (s *specimen) immutable() []string {
 	return immutable[s.Kind]
 }
 
-func (s *specimen) key() kopf.ChildKey {
-	return kopf.ChildKey{GroupKind: s.GroupKind(), Namespace: s.ours.GetNamespace(), Name: s.ours.GetName()}
+func (s *specimen) key() convergence.ChildKey {
+	return convergence.ChildKey{GroupKind: s.GroupKind(), Namespace: s.ours.GetNamespace(), Name: s.ours.GetName()}
 }
 
 func (k kind) String() string { return k.Kind + "." + k.Version + "." + k.Group }

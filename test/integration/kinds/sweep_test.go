@@ -47,8 +47,8 @@ type sweep struct {
 	decide func(*kopf.Drift) (kopf.Resolution, error)
 	// told are the drifted fields since the last start or edit, and accepted those since the last edit
 	// that are left to the other client.
-	told     map[kopf.ChildKey][]kopf.DriftedField
-	accepted map[kopf.ChildKey]map[string]bool
+	told     map[convergence.ChildKey][]convergence.DriftedField
+	accepted map[convergence.ChildKey]map[string]bool
 }
 
 func newSweep(t *testing.T) *sweep {
@@ -83,10 +83,10 @@ func (s *sweep) prepare() {
 func (s *sweep) begin(decide func(*kopf.Drift) (kopf.Resolution, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.decide, s.told, s.accepted = decide, map[kopf.ChildKey][]kopf.DriftedField{}, map[kopf.ChildKey]map[string]bool{}
+	s.decide, s.told, s.accepted = decide, map[convergence.ChildKey][]convergence.DriftedField{}, map[convergence.ChildKey]map[string]bool{}
 }
 
-func restoring(*kopf.Drift) (kopf.Resolution, error) { return kopf.Restore(), nil }
+func restoring(*kopf.Drift) (kopf.Resolution, error) { return kopf.RestoreDrift(), nil }
 
 // accepting accepts one half of the fields, and restores the other one.
 func (s *sweep) accepting(half uint32) func(*kopf.Drift) (kopf.Resolution, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -37,13 +38,13 @@ func register[T any](c *census, thing *T) {
 	runtime.AddCleanup(thing, func(c *census) { c.alive.Add(-1) }, c)
 }
 
-// memo is large enough for a separate allocation.
-type memo struct{ text [64]byte }
+// note is large enough for a separate allocation.
+type note struct{ text [64]byte }
 
 func (w *world) declare(registry *kopf.Registry) {
 	examples := kopf.Resource("kopf.dev", "v1", "kopfexamples")
-	memos := kopf.NewMemo(nil, func(*memo) *memo {
-		made := &memo{}
+	memos := memo.New(nil, func(*note) *note {
+		made := &note{}
 		register(&w.memos, made)
 		return made
 	})

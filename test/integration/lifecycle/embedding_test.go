@@ -12,6 +12,7 @@ import (
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/login"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/test/operators"
 )
@@ -104,9 +105,9 @@ func TestStartupHandlerCannotSetTheCheckOfAManager(t *testing.T) {
 
 func TestAddRefusesWhatTheManagerDecides(t *testing.T) {
 	t.Parallel()
-	g, r, login := gomega.NewWithT(t), kopf.NewRegistry(), kopf.NewRegistry()
+	g, r, connecting := gomega.NewWithT(t), kopf.NewRegistry(), kopf.NewRegistry()
 	r.OnCreate(examples, (&notes{}).created, kopf.ID("create"))
-	login.OnLogin(func(context.Context, *kopf.Activity) (*kopf.Connection, error) { return nil, errNo }, kopf.ID("login"))
+	connecting.OnLogin(func(context.Context, *kopf.Activity) (*login.Connection, error) { return nil, errNo }, kopf.ID("login"))
 	mgr, err := newManager()
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	s := kopf.Settings{}
@@ -121,7 +122,7 @@ func TestAddRefusesWhatTheManagerDecides(t *testing.T) {
 		}},
 		"a connection": {kopf.Options{Registry: r, Config: cluster.Config(), Connect: connect}, []string{"Options.Config: pass it to", "Options.Connect: pass"}},
 		"a scheme":     {kopf.Options{Registry: r, Scheme: runtime.NewScheme()}, []string{"another Options.Scheme: add the types"}},
-		"logins":       {kopf.Options{Registry: login}, []string{`the login handler "login" cannot be used in a manager`}},
+		"logins":       {kopf.Options{Registry: connecting}, []string{`the login handler "login" cannot be used in a manager`}},
 	} {
 		_, err := kopf.Add(mgr, test.options)
 		for _, want := range test.want {

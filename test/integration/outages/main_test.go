@@ -15,8 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
@@ -57,17 +58,17 @@ func newBench(t *testing.T) *bench {
 
 // counted is a handler that succeeds with a result.
 func (b *bench) counted(id string) handler.Function {
-	return handler.Function{Change: func(_ context.Context, c *handler.Change) error {
+	return handlertest.Function(func(_ context.Context, c *handler.Call) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.calls[id+" "+c.Name()]++
 		c.SetResult(int64(b.calls[id+" "+c.Name()]))
-		c.Patch().Apply(func(obj *unstructured.Unstructured) error { // must not be repeated
+		c.Context.Patch.Apply(func(obj *unstructured.Unstructured) error { // must not be repeated
 			seen, _, _ := unstructured.NestedInt64(obj.Object, "spec", "seen")
 			return unstructured.SetNestedField(obj.Object, seen+1, "spec", "seen")
 		})
 		return nil
-	}}
+	})
 }
 
 func (b *bench) called(id, name string) int {

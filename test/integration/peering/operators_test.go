@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
@@ -51,7 +52,7 @@ func (j *journal) handlers(operator string) *kopf.Registry {
 	r.Daemon(kex, func(_ context.Context, t *kopf.Task) error {
 		j.record("%s: daemon begins", operator)
 		<-t.Stopped()
-		j.record("%s: daemon ends: %s", operator, t.StopReason()&^kopf.StopSignaled)
+		j.record("%s: daemon ends: %s", operator, t.StopReason()&^stop.Signaled)
 		return nil
 	}, kopf.ID("daemon"))
 	r.Timer(kex, func(_ context.Context, t *kopf.Tick) error {

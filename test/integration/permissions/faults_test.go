@@ -19,6 +19,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/rbac"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
 	"github.com/kopf-go/kopf/test/audit"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
@@ -84,7 +85,7 @@ func (b *bench) everything() kopf.Settings {
 	s.Persistence.Finalizer = b.namespace + ".example.com/finalizer"
 	s.Replicas.LeaderElection, s.Replicas.LeaseNamespace = true, b.namespace
 	s.Peering.Name, s.Peering.Mandatory, s.Peering.Lifetime = "mine", true, 10*time.Second
-	s.Admission.Server = kopf.WebhookServer{Port: testenv.FreePort(b.t), Secret: b.namespace + "/webhook"}
+	s.Admission.Server = servers.Server{Port: testenv.FreePort(b.t), Secret: b.namespace + "/webhook"}
 	s.Admission.Managed = b.namespace + ".kopf.dev"
 	return s
 }

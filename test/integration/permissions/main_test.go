@@ -102,7 +102,7 @@ func (b *bench) derive(registry *kopf.Registry, s kopf.Settings) []rbac.Role {
 // input returns what roles are derived from.
 func (b *bench) input(registry *kopf.Registry, s kopf.Settings) rbac.Input {
 	b.t.Helper()
-	handlers, err := registry.Handlers(scheme.Scheme)
+	handlers, err := registry.Declarations().Handlers(scheme.Scheme)
 	b.Expect(err).NotTo(gomega.HaveOccurred())
 	config := cluster.Config()
 	httpClient, err := rest.HTTPClientFor(config)
@@ -111,7 +111,7 @@ func (b *bench) input(registry *kopf.Registry, s kopf.Settings) rbac.Input {
 	b.Expect(err).NotTo(gomega.HaveOccurred())
 	present, err := source.Resources(b.t.Context())
 	b.Expect(err).NotTo(gomega.HaveOccurred())
-	return rbac.Input{Handlers: handlers, Needs: registry.DeclaredNeeds(), Settings: s, Snapshot: present, Namespace: b.namespace}
+	return rbac.Input{Handlers: handlers, Needs: registry.Declarations().Needs(), Settings: s, Snapshot: present, Namespace: b.namespace}
 }
 
 // grant applies the printed roles, and binds the user to them.

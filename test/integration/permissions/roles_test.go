@@ -15,6 +15,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/rbac"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -71,7 +72,7 @@ func TestDerivedRolesSuffice(t *testing.T) {
 		},
 		"admission": func(s *kopf.Settings, namespace string) {
 			s.Scope.Namespaces = []string{namespace}
-			s.Admission.Server = kopf.WebhookServer{Port: testenv.FreePort(t), Secret: namespace + "/webhook"}
+			s.Admission.Server = servers.Server{Port: testenv.FreePort(t), Secret: namespace + "/webhook"}
 			s.Admission.Managed = namespace + ".kopf.dev"
 		},
 	} {

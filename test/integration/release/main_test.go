@@ -146,7 +146,7 @@ func (s *scene) all() []unstructured.Unstructured {
 
 func (s *scene) program() inspect.Program {
 	s.t.Helper()
-	handlers, err := s.registry.Handlers(nil)
+	handlers, err := s.registry.Declarations().Handlers(nil)
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	return inspect.Program{Handlers: handlers, Settings: s.settings}
 }

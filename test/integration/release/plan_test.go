@@ -47,7 +47,7 @@ func (s *scene) plan(config *rest.Config) inspect.ResourcePlan {
 // version declares handlers that note their calls; waits is the id of one that does not succeed.
 func (s *scene) version(calls *operators.Calls, create, update, waits string) {
 	s.registry = kopf.NewRegistry()
-	note := func(id string) kopf.ChangeFunc {
+	note := func(id string) func(context.Context, *kopf.Change) error {
 		return func(_ context.Context, c *kopf.Change) error {
 			calls.Note("%s %s %s", id, c.Reason(), c.Name())
 			if id == waits && c.Name() == "waiting" {
@@ -136,7 +136,7 @@ func TestAPlanWithAnExitCode(t *testing.T) {
 	s.Expect(changes.out).To(gomega.HaveSuffix("\n  - " + s.namespace + "/one: create\n  - and 2 more\n\nNotes\n  - Sub-handlers and children are known only when their parents run, and are not counted.\n"))
 	s.Expect(cli.ExitCode(s.command("plan", "--examples=-1").err)).To(gomega.Equal(cli.ExitUsage))
 
-	s.registry.OnDrift(s.things(), func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.Accept(), nil }, kopf.ID("drift"))
+	s.registry.OnDrift(s.things(), func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.AcceptDrift(), nil }, kopf.ID("drift"))
 	refused := s.command("plan", "-n", s.namespace, "--exit-code")
 	s.Expect(cli.ExitCode(refused.err)).To(gomega.Equal(cli.ExitError))
 	s.Expect(refused.out).To(gomega.ContainSubstring("\nNothing happens, because\n  - The operator does not start: "))

@@ -17,6 +17,7 @@ import (
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -139,7 +140,7 @@ func TestLostLeaseOfAManagerCancelsTheHandlersAtOnce(t *testing.T) {
 	registry.Daemon(examples, func(ctx context.Context, task *kopf.Task) error {
 		write("begin daemon " + task.Name())
 		<-ctx.Done()
-		write(fmt.Sprintf("end daemon %s: %v, %t", task.Name(), context.Cause(ctx), task.StopReason().Has(kopf.StopLeadershipLost)))
+		write(fmt.Sprintf("end daemon %s: %v, %t", task.Name(), context.Cause(ctx), task.StopReason().Has(stop.LeadershipLost)))
 		return nil
 	}, kopf.ID("daemon"))
 	_, lost := j.manager(namespace, config, kopf.Options{Registry: registry, Logger: log.Logger()})

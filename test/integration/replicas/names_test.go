@@ -20,7 +20,7 @@ func TestNamesKeepOperatorsApart(t *testing.T) {
 	run := func(name string) *operators.Journal {
 		r, log := kopf.NewRegistry(), &operators.Journal{}
 		r.OnCreate(kopf.Resource("kopfexamples"), func(context.Context, *kopf.Change) error { return nil },
-			kopf.ID("fn"), kopf.Labels(kopf.Filters{"for": kopf.Equal(name)}))
+			kopf.ID("fn"), kopf.Labels(map[string]kopf.Matcher{"for": kopf.Equal(name)}))
 		o := operators.Start(t, cluster.Config(), namespace, r, func(o *kopf.Options) {
 			o.Logger, o.Settings.Name = log.Logger(), name
 			o.Settings.Replicas.LeaderElection, o.Settings.Replicas.LeaseNamespace = true, namespace

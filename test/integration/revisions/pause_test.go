@@ -9,6 +9,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -36,7 +37,7 @@ func TestARolloutWaitsDuringAPause(t *testing.T) {
 				<-gate
 			}
 			return err
-		}, kopf.ID("fn"), kopf.Revision("2"), kopf.Rollout(kopf.First(5), kopf.Then(5)))
+		}, kopf.ID("fn"), kopf.Revision("2"), kopf.Rollout(rollout.First(5), rollout.Then(5)))
 		s.startWith(r)
 	}
 	start()

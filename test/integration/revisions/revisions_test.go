@@ -10,6 +10,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 )
 
 func TestObjectsAreHandledAgainUnderAnotherRevision(t *testing.T) {
@@ -163,7 +164,7 @@ func TestARetryUnderAnotherRevision(t *testing.T) {
 	s.Expect(attempts).To(gomega.HaveExactElements("update 0", "update 1", "update 2"))
 }
 
-func (s *scene) handlerUnlocked(string) kopf.ChangeFunc {
+func (s *scene) handlerUnlocked(string) func(context.Context, *kopf.Change) error {
 	return func(context.Context, *kopf.Change) error { return nil }
 }
 
@@ -196,14 +197,14 @@ func TestMistakesInRevisions(t *testing.T) {
 		"are about a revision: add": func(r *kopf.Registry) { r.OnCreate(examples, fn, kopf.ID("fn"), kopf.Baseline()) },
 		"kopf.Rollout has no steps": func(r *kopf.Registry) { r.OnCreate(examples, fn, kopf.ID("fn"), kopf.Revision("1"), kopf.Rollout()) },
 		"0 objects and 0 percent": func(r *kopf.Registry) {
-			r.OnCreate(examples, fn, kopf.ID("fn"), kopf.Revision("1"), kopf.Rollout(kopf.First(0)))
+			r.OnCreate(examples, fn, kopf.ID("fn"), kopf.Revision("1"), kopf.Rollout(rollout.First(0)))
 		},
 		`has kopf.Revision("2") here, and`: func(r *kopf.Registry) {
 			r.OnCreate(examples, fn, kopf.ID("fn"), kopf.Revision("1"))
 			r.OnUpdate(examples, fn, kopf.ID("fn"), kopf.Revision("2"))
 		},
 		"there is nothing to roll out": func(r *kopf.Registry) {
-			r.OnCreate(examples, fn, kopf.ID("fn"), kopf.Revision("1"), kopf.Rollout(kopf.First(1)))
+			r.OnCreate(examples, fn, kopf.ID("fn"), kopf.Revision("1"), kopf.Rollout(rollout.First(1)))
 			r.OnResume(examples, fn, kopf.ID("fn"))
 		},
 	} {

@@ -9,10 +9,11 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 	"github.com/kopf-go/kopf/test/kopfrules"
 )
 
-var careful = kopf.Rollout(kopf.First(5), kopf.ThenPercent(10))
+var careful = kopf.Rollout(rollout.First(5), rollout.ThenPercent(10))
 
 // numbers returns the names of objects, from the first to the last one.
 func numbers(first, last int) []string {
@@ -116,7 +117,7 @@ func TestARolloutSurvivesRestartsAtEveryStep(t *testing.T) {
 	s.create(count)
 	s.operator.Stop()
 	s.take()
-	plan := kopf.Rollout(kopf.First(2), kopf.Then(3), kopf.ThenPercent(20))
+	plan := kopf.Rollout(rollout.First(2), rollout.Then(3), rollout.ThenPercent(20))
 	for _, limit := range []int{2, 5, 11, 17, 23, 29, 30} {
 		last := fmt.Sprintf("o%03d", limit)
 		s.setBroken(last, true) // holds the rollout at the end of the step
@@ -126,7 +127,7 @@ func TestARolloutSurvivesRestartsAtEveryStep(t *testing.T) {
 		s.Expect(s.marked(done("2"))).To(gomega.HaveLen(limit - 1))
 		s.operator.Stop()
 		s.setBroken(last, false)
-		s.start("b", kopf.Revision("2"), kopf.Rollout(kopf.First(1)))
+		s.start("b", kopf.Revision("2"), kopf.Rollout(rollout.First(1)))
 		s.rest() // a restart with the failure begins nothing
 		s.Expect(append(s.marked(done("2")), s.marked(failed("2"))...)).To(gomega.HaveLen(limit))
 		s.operator.Stop()

@@ -49,7 +49,7 @@ func newScene(t *testing.T) *scene {
 }
 
 // handler returns a handler that notes its calls.
-func (s *scene) handler(name string) kopf.ChangeFunc {
+func (s *scene) handler(name string) func(context.Context, *kopf.Change) error {
 	return func(_ context.Context, c *kopf.Change) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -62,10 +62,10 @@ func (s *scene) handler(name string) kopf.ChangeFunc {
 }
 
 // start runs an operator with one creation handler, which has the options.
-func (s *scene) start(name string, options ...kopf.CreateOption) {
+func (s *scene) start(name string, options ...kopf.ChangeOption) {
 	s.t.Helper()
 	r := kopf.NewRegistry()
-	r.OnCreate(examples, s.handler(name), append([]kopf.CreateOption{kopf.ID("fn")}, options...)...)
+	r.OnCreate(examples, s.handler(name), append([]kopf.ChangeOption{kopf.ID("fn")}, options...)...)
 	s.startWith(r)
 }
 

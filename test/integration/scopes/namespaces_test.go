@@ -42,7 +42,7 @@ func TestNamespacePatternsSelectNamespaces(t *testing.T) {
 			prefix := "p" + unique[len(unique)-5:]
 			namespace(t, g, prefix+"-my-live") // the others come later
 			registry.OnCreate(examples, calls.creations, kopf.ID("create"))
-			registry.OnCreate(clusters, calls.creations, kopf.ID("create_cluster"), kopf.Labels(kopf.Filters{"test": kopf.Equal(prefix)}))
+			registry.OnCreate(clusters, calls.creations, kopf.ID("create_cluster"), kopf.Labels(map[string]kopf.Matcher{"test": kopf.Equal(prefix)}))
 			var patterns []string
 			for _, pattern := range test.patterns {
 				patterns = append(patterns, fmt.Sprintf(pattern, prefix))

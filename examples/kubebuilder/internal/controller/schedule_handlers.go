@@ -18,8 +18,7 @@ func AddSchedules(registry *kopf.Registry) {
 }
 
 // scale changes the site, whose own handlers do the rest. An unchanged site is not written.
-func scale(ctx context.Context, t *kopf.TickOf[*webv1.Schedule]) error {
-	schedule := t.Object()
+func scale(ctx context.Context, schedule *webv1.Schedule, t *kopf.Tick) error {
 	site := &webv1.Site{}
 	if err := t.Client().Get(ctx, client.ObjectKey{Namespace: schedule.Namespace, Name: schedule.Spec.Site}, site); err != nil {
 		return err
@@ -36,7 +35,7 @@ func scale(ctx context.Context, t *kopf.TickOf[*webv1.Schedule]) error {
 			return err
 		}
 	}
-	t.Update(func(latest *webv1.Schedule) error {
+	kopf.Update(t, func(latest *webv1.Schedule) error {
 		latest.Status.Active = active
 		return nil
 	})

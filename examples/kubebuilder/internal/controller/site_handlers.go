@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	webv1 "github.com/kopf-go/kopf/examples/kubebuilder/api/v1"
+	"github.com/kopf-go/kopf/pkg/hierarchy"
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
@@ -49,7 +50,7 @@ func AddSites(registry *kopf.Registry) {
 	// no deletion handler, and no finalizer.
 
 	deployments := kopf.For[*appsv1.Deployment](registry)
-	deployments.OnEvent(reportReady, kopf.Labels(kopf.Filters{siteLabel: kopf.Present()}))
+	deployments.OnEvent(reportReady, kopf.Labels(map[string]kopf.Matcher{siteLabel: kopf.Present()}))
 }
 
 // AddSiteAdmission declares the handlers that are called before a site is stored.
@@ -61,8 +62,7 @@ func AddSiteAdmission(registry *kopf.Registry) {
 
 // deploy makes the children what the spec says. It can be repeated: a handler that fails
 // halfway is called again.
-func deploy(ctx context.Context, c *kopf.ChangeOf[*webv1.Site]) error {
-	site := c.Object()
+func deploy(ctx context.Context, site *webv1.Site, c *kopf.Change) error {
 	config := &corev1.ConfigMap{ObjectMeta: childMeta(site)}
 	deployment := &appsv1.Deployment{ObjectMeta: childMeta(site)}
 	service := &corev1.Service{ObjectMeta: childMeta(site)}
@@ -74,7 +74,7 @@ func deploy(ctx context.Context, c *kopf.ChangeOf[*webv1.Site]) error {
 	if err != nil {
 		return err
 	}
-	c.Update(func(latest *webv1.Site) error {
+	kopf.Update(c, func(latest *webv1.Site) error {
 		latest.Status.URL = fmt.Sprintf("http://%s.%s", service.Name, service.Namespace)
 		return nil
 	})
@@ -82,10 +82,10 @@ func deploy(ctx context.Context, c *kopf.ChangeOf[*webv1.Site]) error {
 }
 
 // apply creates the child, or updates it if it differs.
-func apply(ctx context.Context, c *kopf.ChangeOf[*webv1.Site], child client.Object, change func()) error {
+func apply(ctx context.Context, c *kopf.Change, child client.Object, change func()) error {
 	_, err := controllerutil.CreateOrUpdate(ctx, c.Client(), child, func() error {
 		change()
-		return kopf.Adopt(ctx, child)
+		return hierarchy.Adopt(ctx, child)
 	})
 	return err
 }
@@ -131,8 +131,7 @@ func imageOf(site *webv1.Site) string {
 // reportReady copies what the deployment has achieved to the status of its site. When the operator
 // starts, it gets an event for each deployment. It is not repeated after an error: the next event
 // of the deployment brings what is missing. If that is too late, call it from a timer, too.
-func reportReady(ctx context.Context, e *kopf.EventOf[*appsv1.Deployment]) error {
-	deployment := e.Object()
+func reportReady(ctx context.Context, deployment *appsv1.Deployment, e *kopf.WatchEvent) error {
 	site := &webv1.Site{}
 	key := client.ObjectKey{Namespace: deployment.Namespace, Name: deployment.Labels[siteLabel]}
 	if err := e.Client().Get(ctx, key, site); err != nil {
@@ -147,20 +146,20 @@ func reportReady(ctx context.Context, e *kopf.EventOf[*appsv1.Deployment]) error
 }
 
 // setDefaults fills in what the user has left out.
-func setDefaults(_ context.Context, a *kopf.AdmissionOf[*webv1.Site]) error {
-	if a.Object().Spec.Image == "" {
+func setDefaults(_ context.Context, site *webv1.Site, a *kopf.Admission) error {
+	if site.Spec.Image == "" {
 		a.Patch().Set(DefaultImage, "spec", "image")
 	}
-	if a.Object().Spec.Replicas == nil {
+	if site.Spec.Replicas == nil {
 		a.Patch().Set(1, "spec", "replicas")
 	}
 	return nil
 }
 
 // checkImage rejects what the schema cannot describe.
-func checkImage(_ context.Context, a *kopf.AdmissionOf[*webv1.Site]) error {
-	if _, tag, tagged := strings.Cut(a.Object().Spec.Image, ":"); !tagged || tag == "latest" {
-		return kopf.Reject(fmt.Sprintf("The image %q needs a tag other than latest, which does not say what is deployed.", a.Object().Spec.Image), 422)
+func checkImage(_ context.Context, site *webv1.Site, a *kopf.Admission) error {
+	if _, tag, tagged := strings.Cut(site.Spec.Image, ":"); !tagged || tag == "latest" {
+		return kopf.Reject(fmt.Sprintf("The image %q needs a tag other than latest, which does not say what is deployed.", site.Spec.Image), 422)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	webv1 "github.com/kopf-go/kopf/examples/kubebuilder/api/v1"
 	"github.com/kopf-go/kopf/examples/kubebuilder/internal/controller"
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
 // patience is for busy machines: the specs end as soon as they can.
@@ -103,7 +104,7 @@ func newSettings(mgr ctrl.Manager, hooks envtest.WebhookInstallOptions) kopf.Set
 	settings.Peering.Standalone = true
 	settings.Admission.Managed = configurationName
 	url := "https://" + net.JoinHostPort(hooks.LocalServingHost, strconv.Itoa(hooks.LocalServingPort))
-	settings.Admission.Server = kopf.MountedServer{
+	settings.Admission.Server = servers.Mounted{
 		Server:       mgr.GetWebhookServer(),
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: hooks.LocalServingCAData},
 	}

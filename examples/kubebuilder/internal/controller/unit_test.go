@@ -165,7 +165,7 @@ func TestDeployFails(t *testing.T) {
 			return c.Create(ctx, object, options...)
 		},
 	})
-	first := kopftest.Call(t, deploy, site, kopftest.Client(memory))
+	first := kopftest.CallFor(t, deploy, site, kopftest.Client(memory))
 	if first.Err == nil || !strings.Contains(first.Err.Error(), "the quota is exhausted") || len(first.Patch) > 0 {
 		t.Errorf("got %+v", first)
 	}
@@ -175,7 +175,7 @@ func TestDeployFails(t *testing.T) {
 	}
 
 	full = false
-	second := kopftest.Call(t, deploy, site, kopftest.Client(memory), kopftest.Attempt(2))
+	second := kopftest.CallFor(t, deploy, site, kopftest.Client(memory), kopftest.Attempt(2))
 	if url, _ := second.Patch["status"].(map[string]any)["url"].(string); second.Err != nil || url != "http://hello.default" {
 		t.Errorf("got %+v", second)
 	}
@@ -198,7 +198,7 @@ func TestDefaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site := newSite()
 			site.Spec = test.given
-			outcome := kopftest.Call(t, setDefaults, site, kopftest.Scheme(newScheme(t)))
+			outcome := kopftest.CallFor(t, setDefaults, site, kopftest.Scheme(newScheme(t)))
 			changed, _ := outcome.Patch["spec"].(map[string]any)
 			if outcome.Err != nil || !equality.Semantic.DeepEqual(changed, test.patch) {
 				t.Errorf("got %+v", outcome)
@@ -212,7 +212,7 @@ func TestImageIsChecked(t *testing.T) {
 		t.Run(image, func(t *testing.T) {
 			site := newSite()
 			site.Spec.Image = image
-			err := kopftest.Call(t, checkImage, site, kopftest.Scheme(newScheme(t))).Err
+			err := kopftest.CallFor(t, checkImage, site, kopftest.Scheme(newScheme(t))).Err
 			if rejected := strings.Contains(fmt.Sprint(err), "needs a tag other than latest"); rejected == allowed || allowed != (err == nil) {
 				t.Errorf("got %v", err)
 			}

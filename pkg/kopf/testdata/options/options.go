@@ -10,12 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 )
 
 var (
 	pods    = kopf.Resource("v1", "pods")
 	there   = kopf.Present()
-	filters = kopf.Filters{"app": there}
+	filters = map[string]kopf.Matcher{"app": there}
 )
 
 func change(context.Context, *kopf.Change) error { return nil }
@@ -36,21 +37,15 @@ func creations(r *kopf.Registry) {
 	r.OnCreate(pods, change, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	r.OnCreate(pods, change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	r.OnCreate(pods, change, kopf.Field("spec"), kopf.Value(there))
-	r.OnCreate(pods, change, kopf.ValueBefore(there))    // refused
-	r.OnCreate(pods, change, kopf.ValueAfter(there))     // refused
-	r.OnCreate(pods, change, kopf.Optional())            // refused
-	r.OnCreate(pods, change, kopf.HoldOnFailure())       // refused
-	r.OnCreate(pods, change, kopf.Deleted())             // refused
-	r.OnCreate(pods, event)                              // refused
-	r.OnCreate("pods", change)                           // refused
-	r.OnCreate(pods, change, kopf.Labels("app"))         // refused
-	r.OnCreate(pods, change, kopf.Value("x"))            // refused
-	r.OnCreate(pods, change, kopf.When(there))           // refused
-	r.OnCreate(pods, change, kopf.Value(agree))          // refused
-	kopf.OnCreate(pods, change, kopf.ValueBefore(there)) // refused
-	kopf.For[*corev1.Pod](r).OnCreate(change)            // refused
-	kopf.For[corev1.Pod](r)                              // refused
-	_ = kopf.All(there, agree)                           // refused
+	r.OnCreate(pods, event)                      // refused
+	r.OnCreate("pods", change)                   // refused
+	r.OnCreate(pods, change, kopf.Labels("app")) // refused
+	r.OnCreate(pods, change, kopf.Value("x"))    // refused
+	r.OnCreate(pods, change, kopf.When(there))   // refused
+	r.OnCreate(pods, change, kopf.Value(agree))  // refused
+	kopf.For[*corev1.Pod](r).OnCreate(change)    // refused
+	kopf.For[corev1.Pod](r)                      // refused
+	_ = kopf.All(there, agree)                   // refused
 	_ = kopf.Not(kopf.Any(agree, kopf.None(agree)))
 	_ = kopf.Not(kopf.Any(there, kopf.None(there)))
 }
@@ -59,39 +54,26 @@ func updates(r *kopf.Registry) {
 	r.OnUpdate(pods, change, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	r.OnUpdate(pods, change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	r.OnUpdate(pods, change, kopf.Field("spec"), kopf.Value(there), kopf.ValueBefore(there), kopf.ValueAfter(there))
-	r.OnUpdate(pods, change, kopf.Optional())      // refused
-	r.OnUpdate(pods, change, kopf.HoldOnFailure()) // refused
-	r.OnUpdate(pods, change, kopf.Deleted())       // refused
 	r.OnField(pods, "spec", change, kopf.ID("a"), kopf.Retries(1), kopf.Value(there), kopf.ValueBefore(there), kopf.ValueAfter(there))
-	r.OnField(pods, "spec", change, kopf.Optional()) // refused
-	r.OnField(pods, "spec", change, kopf.Deleted())  // refused
-	r.OnField(pods, change)                          // refused
+	r.OnField(pods, change) // refused
 }
 
 func deletions(r *kopf.Registry) {
 	r.OnDelete(pods, change, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	r.OnDelete(pods, change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	r.OnDelete(pods, change, kopf.Field("spec"), kopf.Value(there), kopf.Optional(), kopf.HoldOnFailure())
-	r.OnDelete(pods, change, kopf.ValueBefore(there)) // refused
-	r.OnDelete(pods, change, kopf.ValueAfter(there))  // refused
-	r.OnDelete(pods, change, kopf.Deleted())          // refused
 }
 
 func resuming(r *kopf.Registry) {
 	r.OnResume(pods, change, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	r.OnResume(pods, change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	r.OnResume(pods, change, kopf.Field("spec"), kopf.Value(there), kopf.Deleted())
-	r.OnResume(pods, change, kopf.ValueBefore(there)) // refused
-	r.OnResume(pods, change, kopf.ValueAfter(there))  // refused
-	r.OnResume(pods, change, kopf.Optional())         // refused
-	r.OnResume(pods, change, kopf.HoldOnFailure())    // refused
 }
 
 func children(r *kopf.Registry) {
 	r.OnChild(pods, pods, child, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	r.OnChild(pods, pods, child, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	r.OnChild(pods, pods, child, kopf.ChildLabel("a"), kopf.Limit(1), kopf.Deleted())
-	r.OnChild(pods, pods, child, kopf.Field("spec"))       // refused
 	r.OnChild(pods, pods, child, kopf.ValueBefore(there))  // refused
 	r.OnChild(pods, pods, child, kopf.Optional())          // refused
 	r.OnChild(pods, pods, child, kopf.Interval(time.Hour)) // refused
@@ -102,14 +84,9 @@ func children(r *kopf.Registry) {
 func events(r *kopf.Registry) {
 	r.OnEvent(pods, event, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	r.OnEvent(pods, event, kopf.Field("spec"), kopf.Value(there))
-	r.OnEvent(pods, event, kopf.Retries(1))                 // refused
-	r.OnEvent(pods, event, kopf.Timeout(time.Second))       // refused
-	r.OnEvent(pods, event, kopf.Backoff(time.Second))       // refused
-	r.OnEvent(pods, event, kopf.Errors(kopf.ErrorsIgnored)) // refused
-	r.OnEvent(pods, event, kopf.ValueBefore(there))         // refused
-	r.OnEvent(pods, event, kopf.Optional())                 // refused
-	r.OnEvent(pods, event, kopf.Deleted())                  // refused
-	r.OnEvent(pods, change)                                 // refused
+	r.OnEvent(pods, event, kopf.ValueBefore(there)) // refused
+	r.OnEvent(pods, event, kopf.Optional())         // refused
+	r.OnEvent(pods, change)                         // refused
 }
 
 func background(r *kopf.Registry) {
@@ -117,29 +94,21 @@ func background(r *kopf.Registry) {
 	r.Daemon(pods, daemon, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	r.Daemon(pods, daemon, kopf.Field("spec"), kopf.Value(there), kopf.InitialDelay(time.Second), kopf.InitialDelayFunc(delay))
 	r.Daemon(pods, daemon, kopf.CancellationBackoff(1), kopf.CancellationTimeout(1), kopf.CancellationPolling(1))
-	r.Daemon(pods, daemon, kopf.Interval(time.Second)) // refused
-	r.Daemon(pods, daemon, kopf.Sharp())               // refused
-	r.Daemon(pods, daemon, kopf.Idle(time.Second))     // refused
-	r.Daemon(pods, daemon, kopf.ValueBefore(there))    // refused
-	r.Daemon(pods, daemon, kopf.Optional())            // refused
-	r.Daemon(pods, daemon, kopf.Deleted())             // refused
-	r.Daemon(pods, timer)                              // refused
-	r.Daemon(pods, change)                             // refused
-	kopf.For[*corev1.Pod](r).Daemon(daemon)            // refused
+	r.Daemon(pods, daemon, kopf.ValueBefore(there)) // refused
+	r.Daemon(pods, daemon, kopf.Optional())         // refused
+	r.Daemon(pods, timer)                           // refused
+	r.Daemon(pods, change)                          // refused
+	kopf.For[*corev1.Pod](r).Daemon(daemon)         // refused
 
 	r.Timer(pods, timer, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	r.Timer(pods, timer, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	r.Timer(pods, timer, kopf.Field("spec"), kopf.Value(there), kopf.InitialDelay(time.Second), kopf.InitialDelayFunc(delay))
 	r.Timer(pods, timer, kopf.Interval(time.Second), kopf.Sharp(), kopf.Idle(time.Second))
-	r.Timer(pods, timer, kopf.CancellationBackoff(1)) // refused
-	r.Timer(pods, timer, kopf.CancellationTimeout(1)) // refused
-	r.Timer(pods, timer, kopf.CancellationPolling(1)) // refused
-	r.Timer(pods, timer, kopf.ValueAfter(there))      // refused
-	r.Timer(pods, timer, kopf.HoldOnFailure())        // refused
-	r.Timer(pods, timer, kopf.Deleted())              // refused
-	r.Timer(pods, timer, kopf.Interval(1.5))          // refused
-	r.Timer(pods, daemon)                             // refused
-	r.Timer(pods, event)                              // refused
+	r.Timer(pods, timer, kopf.ValueAfter(there)) // refused
+	r.Timer(pods, timer, kopf.HoldOnFailure())   // refused
+	r.Timer(pods, timer, kopf.Interval(1.5))     // refused
+	r.Timer(pods, daemon)                        // refused
+	r.Timer(pods, event)                         // refused
 
 	r.OnCreate(pods, change, kopf.Interval(time.Second))          // refused
 	r.OnUpdate(pods, change, kopf.Idle(time.Second))              // refused
@@ -170,7 +139,7 @@ func indices(r *kopf.Registry) {
 }
 
 func memos(c *kopf.Change, t *kopf.Tick, i *kopf.Indexed, a kopf.Arguments) {
-	counts := kopf.NewMemo(func() int { return 1 }, nil)
+	counts := memo.New(func() int { return 1 }, nil)
 	var count int = counts.Of(c) + counts.Of(t) + counts.Of(i) + counts.Operator(a)
 	var text string = counts.Of(c) // refused
 	i.Patch()                      // refused
@@ -182,8 +151,6 @@ func subhandlers(c *kopf.Change) {
 	c.Subhandler("a", change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	c.Subhandler("a", change, kopf.Field("spec"), kopf.Value(there))
 	c.Subhandler("a", change, kopf.ValueBefore(there), kopf.ValueAfter(there))
-	c.Subhandler("a", change, kopf.Optional()) // refused
-	c.Subhandler("a", change, kopf.Deleted())  // refused
-	c.Subhandler("a", change, kopf.Idle(1))    // refused
-	c.Subhandler(change)                       // refused
+	c.Subhandler("a", change, kopf.Idle(1)) // refused
+	c.Subhandler(change)                    // refused
 }

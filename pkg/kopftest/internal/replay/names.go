@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/internal/handler"
 )
 
 // nameIn returns the hashes of the namespace and the name of an object.

@@ -50,7 +50,7 @@ func reflect(ctx context.Context, t *testing.T, r *replies) (outcomes []error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		relist.Run(ctx, s.Watching, source, &object.Snapshot{}, store, func(error) bool { return false })
+		relist.Run(ctx, s.Watching, source, &object.Snapshot{}, store, nil)
 	}()
 	select {
 	case <-store.filled:

@@ -11,12 +11,13 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
@@ -27,7 +28,7 @@ var kexes = selector.New("kopfexamples")
 
 // everything has a handler of each kind that plans are about. Objects with the label "off" have none.
 func everything(r *registry.Registry) {
-	fn := handler.Function{Change: func(context.Context, *handler.Change) error { return nil }}
+	fn := handlertest.Function(func(context.Context, *handler.Call) error { return nil })
 	on := handler.Labels(map[string]handler.Matcher{"off": handler.Absent()})
 	r.Add(handler.Create(kexes, fn, handler.ID("create"), on))
 	r.Add(handler.Update(kexes, fn, handler.ID("update"), on))
@@ -39,13 +40,13 @@ func everything(r *registry.Registry) {
 // daemons has a daemon and a timer, which stop at the label "off".
 func daemons(r *registry.Registry) {
 	on := handler.Labels(map[string]handler.Matcher{"off": handler.Absent()})
-	r.Add(handler.Daemon(kexes, handler.Function{Daemon: func(context.Context, *handler.Task) error { return nil }}, handler.ID("daemon"), on))
-	r.Add(handler.Timer(kexes, handler.Function{Timer: func(context.Context, *handler.Tick) error { return nil }}, handler.ID("timer"), handler.Interval(time.Hour), on))
+	r.Add(handler.Daemon(kexes, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("daemon"), on))
+	r.Add(handler.Timer(kexes, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("timer"), handler.Interval(time.Hour), on))
 }
 
 // revised has a handler with a revision.
 func revised(r *registry.Registry) {
-	fn := handler.Function{Change: func(context.Context, *handler.Change) error { return nil }}
+	fn := handlertest.Function(func(context.Context, *handler.Call) error { return nil })
 	r.Add(handler.Update(kexes, fn, handler.ID("update"), handler.Revision("2")))
 }
 
@@ -58,8 +59,8 @@ type look struct {
 	held     bool // by the finalizer
 }
 
-// make makes the plan, and describes it in one line.
-func (l look) make(t *testing.T) string {
+// plan makes the plan, and returns what a decision about it depends on.
+func (l look) plan(t *testing.T) (*Plan, Circumstances) {
 	t.Helper()
 	declared := registry.Registry{}
 	l.handlers(&declared)
@@ -79,7 +80,7 @@ func (l look) make(t *testing.T) string {
 	f := Facts{
 		Arguments: handler.CallContext{Body: body, Logger: logr.Discard()}, Handlers: Sort(all), Memory: l.memory, HasFinalizer: l.held,
 		Requests: requests.NewReader("kopf.dev"), Revisions: &revision.Reviser{Annotation: "kopf.dev/" + revision.Name},
-		Stored: record.Stored{New: object.Essence{"spec": spec}, Progress: execution.NewProgress(func(id string) *storage.Record {
+		Stored: record.Stored{New: object.Essence{"spec": spec}, Progress: call.NewProgress(func(id string) *storage.Record {
 			stored, known := l.records[id]
 			if !known {
 				return nil
@@ -94,7 +95,13 @@ func (l look) make(t *testing.T) string {
 	for _, id := range f.Handlers.IDs {
 		f.Stored.Progress.Load(id)
 	}
-	p := Make(f)
+	return Make(f), Circumstances{Handlers: f.Handlers, Revisions: f.Revisions}
+}
+
+// make makes the plan, and describes it in one line.
+func (l look) make(t *testing.T) string {
+	t.Helper()
+	p, _ := l.plan(t)
 	words := []string{string(p.Reason)}
 	if ids := IDsOf(p.Handlers); len(ids) > 0 {
 		words = append(words, "calls "+strings.Join(ids, " "))

@@ -3,9 +3,11 @@ package plan
 import (
 	"slices"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 )
 
 // Misfit is a handler that cannot be called, because the object does not fit its Go type.
@@ -31,7 +33,7 @@ func (p *Plan) setMisfitsAside(selected registry.Handlers) registry.Handlers {
 		waits := p.Reason != cause.Delete || p.mustWaitFor(d)
 		p.Misfits = append(p.Misfits, Misfit{d, err, waits})
 		if waits {
-			p.Cycle.Progress.SetAside(d.ID, err)
+			p.Cycle.Progress.SetMisfit(d.ID, err)
 		}
 		return waits
 	})
@@ -78,4 +80,26 @@ func (p *Plan) WithoutMisfits(selected registry.Handlers) registry.Handlers {
 		}
 		return err == nil
 	})
+}
+
+// AllMisfits returns the handlers that could not be called, including those that have found out when they
+// were called: their former state does not fit, or a handler of drift. The calls are those that belong to no
+// cycle; nil if there are none.
+func (p *Plan) AllMisfits(calls *record.Calls) []Misfit {
+	all := p.Misfits
+	add := func(handlers registry.Handlers, progress *call.Progress) {
+		for _, d := range handlers {
+			err := handler.AsMisfit(progress.Misfit(d.ID))
+			if err != nil && !slices.ContainsFunc(all, func(m Misfit) bool { return m.Handler.ID == d.ID }) {
+				all = append(slices.Clip(all), Misfit{Handler: d, Err: err, Waits: true})
+			}
+		}
+	}
+	if len(p.Handlers) > 0 {
+		add(p.Handlers, p.Cycle.Progress)
+	}
+	if calls != nil {
+		add(calls.Handlers, calls.Progress)
+	}
+	return all
 }

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/verdict"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/verdict"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 )
 
@@ -13,14 +13,15 @@ import (
 func (p *Plan) Verdict(d *handler.Declaration, suspension requests.Suspension, now time.Time) verdict.Verdict {
 	s := verdict.Situation{Declaration: d, Cause: &p.Cause, Now: now, Suspended: suspension.Active, SuspendedUntil: suspension.Until}
 	state := p.Cycle.Progress.Load(d.ID)
-	if stored := state.Stored(); stored != nil && stored.Purpose == p.Reason {
+	stored := state.Stored()
+	if stored != nil && stored.Purpose == p.Reason {
 		s.Record = &verdict.Record{Attempts: stored.Retries, Message: stored.Message, Delayed: stored.Delayed, Success: stored.Success, Failure: stored.Failure}
 		if state.RemainingDelay(now) == 0 {
 			s.Record.Delayed = time.Time{} // a request has ended the wait
 		}
 	}
 	s.TakesPart = slices.Contains(p.Handlers, d)
-	s.Misfit = p.Cycle.Progress.WhyAside(d.ID)
+	s.Misfit = p.Cycle.Progress.Misfit(d.ID)
 	return verdict.Of(s)
 }
 

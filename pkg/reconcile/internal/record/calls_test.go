@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // calls returns calls of handlers outside of a cycle, which must have these records.
 func (f *fixture) calls(records map[string]*storage.Record, ids ...string) *Calls {
-	progress := execution.NewProgress(func(string) *storage.Record { return nil })
+	progress := call.NewProgress(func(string) *storage.Record { return nil })
 	for _, id := range ids {
 		progress.Include(id, cause.Update, false)
 	}
@@ -93,7 +93,7 @@ func TestCallsFailForTheEditsOfTheirHandlersOnly(t *testing.T) {
 
 func TestCallsAreRevisedForTheEditsOfTheirHandlersOnly(t *testing.T) {
 	c := newFixture(t).calls(nil, "a", "b")
-	retried := execution.Outcome{Err: errDown}
+	retried := call.Outcome{Err: errDown}
 	if (*Calls)(nil).ReviseHandler("a", retried) || c.ReviseHandler("event handler", retried) || !c.ReviseHandler("a", retried) {
 		t.Error("it revises a handler that is not called, or not the one that is")
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -17,7 +17,7 @@ func endsAtBase(t *testing.T, progress storage.Progress) (*fixture, *Cycle) {
 	if progress != nil {
 		f.Storages.Progress = progress
 	}
-	attempt := func(size int64, id string, o execution.Outcome) *Cycle {
+	attempt := func(size int64, id string, o call.Outcome) *Cycle {
 		f.resize(size)
 		c := f.cycle(cause.Update, "x", "y")
 		c.Progress.Load(id).Retries++
@@ -26,9 +26,9 @@ func endsAtBase(t *testing.T, progress storage.Progress) (*fixture, *Cycle) {
 	}
 	created := f.cycle(cause.Create)
 	f.end(created)
-	f.store(attempt(2, "x", execution.Outcome{Delay: time.Hour, Err: errors.New("not yet")}))
-	f.store(attempt(1, "x", execution.Outcome{Final: true}))
-	return f, attempt(3, "y", execution.Outcome{Final: true})
+	f.store(attempt(2, "x", call.Outcome{Delay: time.Hour, Err: errors.New("not yet")}))
+	f.store(attempt(1, "x", call.Outcome{Final: true}))
+	return f, attempt(3, "y", call.Outcome{Final: true})
 }
 
 func TestACycleContinuesUntilItHasEnded(t *testing.T) {
@@ -74,7 +74,7 @@ func TestACycleContinuesUntilItHasEnded(t *testing.T) {
 			}
 			f, c := endsAtBase(t, progress)
 			test.others(f, c)
-			got, err := Continues(t.Context(), f.Keeper, c, f.body, f.report)
+			got, err := f.Keeper.Continues(t.Context(), c, f.body, f.report)
 			if f.must(err); got != test.want {
 				t.Errorf("got %v", got)
 			}
@@ -85,7 +85,7 @@ func TestACycleContinuesUntilItHasEnded(t *testing.T) {
 func TestACycleWithoutRecordsContinues(t *testing.T) {
 	f := newFixture(t)
 	c := f.cycle(cause.Create, "x")
-	if got, err := Continues(t.Context(), f.Keeper, c, f.body, f.report); !got || err != nil {
+	if got, err := f.Keeper.Continues(t.Context(), c, f.body, f.report); !got || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 }

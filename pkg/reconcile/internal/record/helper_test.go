@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -69,7 +69,7 @@ func (f *fixture) apply(put func(into storage.Patch) error) storage.Patch {
 func (f *fixture) change(merge m) { f.body = object.NewBody(patch.ApplyMerge(f.body.Raw(), merge)) }
 
 // progress reads the progress of handlers.
-func (f *fixture) progress(ids ...string) *execution.Progress {
+func (f *fixture) progress(ids ...string) *call.Progress {
 	f.t.Helper()
 	progress, err := f.Progress(f.t.Context(), f.body, ids, f.report)
 	f.must(err)

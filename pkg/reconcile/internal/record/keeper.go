@@ -6,7 +6,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -37,7 +37,7 @@ type Stored struct {
 	// New is the present essence.
 	New object.Essence
 	// Progress has the records of the handlers of changes.
-	Progress *execution.Progress
+	Progress *call.Progress
 	// Open is the open cycle of a creation or an update; nil if there is none.
 	Open *storage.Cycle
 }
@@ -53,8 +53,9 @@ func (k Keeper) Read(ctx context.Context, body *object.Body, ids []string, extra
 		return Stored{}, err
 	}
 	s.New = k.Essence(body, extra)
-	if records := s.Progress.Stored(); records.HasOpen(cause.Create) || records.HasOpen(cause.Update) {
-		s.Open, err = k.kept(ctx, body, r, func() (*execution.Progress, error) { return s.Progress, nil })
+	records := s.Progress.Stored()
+	if records.HasOpen(cause.Create) || records.HasOpen(cause.Update) {
+		s.Open, err = k.kept(ctx, body, r, func() (*call.Progress, error) { return s.Progress, nil })
 	}
 	return s, err
 }
@@ -80,9 +81,9 @@ func (k Keeper) Record(ctx context.Context, body *object.Body, id string, r repo
 
 // Progress returns the progress of the handlers. It finds the records of sub-handlers through
 // those of their parents.
-func (k Keeper) Progress(ctx context.Context, body *object.Body, ids []string, r report.Reporter) (*execution.Progress, error) {
+func (k Keeper) Progress(ctx context.Context, body *object.Body, ids []string, r report.Reporter) (*call.Progress, error) {
 	var failure error
-	progress := execution.NewProgress(func(id string) *storage.Record {
+	progress := call.NewProgress(func(id string) *storage.Record {
 		record, err := k.Record(ctx, body, id, r)
 		failure = errors.Join(failure, err)
 		return record
@@ -93,7 +94,68 @@ func (k Keeper) Progress(ctx context.Context, body *object.Body, ids []string, r
 	if failure != nil {
 		return progress, failure
 	}
-	return progress, k.leaveOver(ctx, body, progress, r)
+	return progress, k.markLeftovers(ctx, body, progress, r)
+}
+
+// kept returns the open cycle as it is stored on the object. It returns nil if none is
+// stored, or if it belongs to a cycle that has ended: an operator of Kopf does not know it, and
+// leaves it behind.
+func (k Keeper) kept(ctx context.Context, body *object.Body, r report.Reporter, progressOf func() (*call.Progress, error)) (*storage.Cycle, error) {
+	storages, ok := k.Storages.DiffBase.(storage.CycleBase)
+	if !ok {
+		return nil, nil
+	}
+	kept, err := storages.FetchCycle(ctx, body)
+	if err := ignoreUnreadable(body, err, r); err != nil || kept == nil {
+		return nil, err
+	}
+	progress, err := progressOf()
+	if err != nil {
+		return nil, err
+	}
+	isOpen := progress.Stored().HasToken(kept.Token)
+	if kept.Token == "" {
+		isOpen = progress.Stored().HasStartedBy(kept.Since)
+	}
+	if !isOpen {
+		return nil, nil
+	}
+	kept.First = k.clear(kept.First)
+	for i, state := range kept.States {
+		kept.States[i] = k.clear(state)
+	}
+	return kept, nil
+}
+
+// keptOn returns the open cycle on a version that others may have written.
+func (k Keeper) keptOn(ctx context.Context, body *object.Body, c *Cycle, r report.Reporter) (*storage.Cycle, error) {
+	if !c.Reason.IsChange() {
+		return nil, nil
+	}
+	return k.kept(ctx, body, r, func() (*call.Progress, error) { return k.Progress(ctx, body, c.Progress.IDs(), r) })
+}
+
+// EndedAt returns the states at which handlers have ended in the open cycle, if they differ from that of the pass.
+func (k Keeper) EndedAt(ctx context.Context, c *Cycle, body *object.Body, r report.Reporter) (map[string]object.Essence, error) {
+	if !c.Reason.IsChange() {
+		return nil, nil
+	}
+	kept, err := k.kept(ctx, body, r, func() (*call.Progress, error) { return c.Progress, nil })
+	if err != nil || kept == nil {
+		return nil, err
+	}
+	states := map[string]object.Essence{}
+	for _, id := range c.Progress.IDs() {
+		state := kept.First
+		i := position(kept, id)
+		if i >= 0 && i < len(kept.States) {
+			state = kept.States[i]
+		}
+		if c.hasEnded(id) && !object.Equal(state, c.New) {
+			states[id] = state
+		}
+	}
+	return states, nil
 }
 
 // Unknown returns the names of the records on the object that belong to none of the handlers
@@ -124,4 +186,53 @@ func ignoreUnreadable(body *object.Body, err error, r report.Reporter) error {
 		r.Event(body, report.Warning, "UnreadableState", broken.Error()+"; it counts as absent")
 	}
 	return nil
+}
+
+// Continues reports whether a cycle is still open on a version that others may have written: another
+// operator, or this one in a write whose response was lost. The base does not tell that alone,
+// because it can be the same after the end: a change was taken back, or was handled in two cycles, or
+// the next cycle has the same base.
+//
+// A cycle is known by its token, once a handler has ended in it, and by the times at which its
+// handlers began. Without any record, it counts as open.
+func (k Keeper) Continues(ctx context.Context, c *Cycle, body *object.Body, r report.Reporter) (bool, error) {
+	base, _, err := k.Base(ctx, body, r)
+	if err != nil || !object.Equal(base, c.Base) {
+		return false, err
+	}
+	hasToken, err := k.hasTokenOf(ctx, c, body, r)
+	if !hasToken {
+		return false, err
+	}
+	return k.hasRecordsOf(ctx, c.Progress, body, r)
+}
+
+// hasTokenOf reports whether the open cycle on the object has the token of this one, if it has one.
+func (k Keeper) hasTokenOf(ctx context.Context, c *Cycle, body *object.Body, r report.Reporter) (bool, error) {
+	cycles := k.cycles()
+	stored := c.Progress.Stored()
+	if cycles == nil || !stored.HasTokens() {
+		return true, nil
+	}
+	open, err := cycles.FetchCycle(ctx, body)
+	if err := ignoreUnreadable(body, err, r); err != nil {
+		return false, err
+	}
+	return open != nil && stored.HasToken(open.Token), nil
+}
+
+// hasRecordsOf reports whether the object has a record of the cycle, if it had one.
+func (k Keeper) hasRecordsOf(ctx context.Context, progress *call.Progress, body *object.Body, r report.Reporter) (bool, error) {
+	ids := progress.Stored().IDs()
+	for _, id := range ids {
+		now, err := k.Record(ctx, body, id, r)
+		if err != nil {
+			return false, err
+		}
+		state := progress.Load(id)
+		if now != nil && (now.Started.Equal(state.Stored().Started) || now.Started.Equal(state.Started)) {
+			return true, nil
+		}
+	}
+	return len(ids) == 0, nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -255,4 +255,4 @@ func (e *ending) noteFirst() {
 
 // ParentOf returns the declared handler that a sub-handler belongs to, or a declared handler
 // itself. It returns "" if the handler is not declared anymore.
-func (c *Cycle) ParentOf(id string) (parent string) { return execution.ParentOf(id, c.Declared) }
+func (c *Cycle) ParentOf(id string) (parent string) { return call.ParentOf(id, c.Declared) }

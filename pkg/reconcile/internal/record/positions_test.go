@@ -9,7 +9,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // line plays a cycle on an object whose size changes. All handlers are due for changes of the
@@ -59,7 +59,7 @@ func (l *line) call(size int64, ends ...string) *Cycle {
 	return c
 }
 
-var succeeded = execution.Outcome{Final: true}
+var succeeded = call.Outcome{Final: true}
 
 // open returns the cycle as a pass does, with the handlers that are due.
 func (l *line) open(reason cause.Reason) *Cycle {

@@ -3,74 +3,16 @@ package record
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
-
-// EndedAt returns the states at which handlers have ended in the open cycle, if they differ from that of the pass.
-func EndedAt(ctx context.Context, k Keeper, c *Cycle, body *object.Body, r report.Reporter) (map[string]object.Essence, error) {
-	if !c.Reason.IsChange() {
-		return nil, nil
-	}
-	kept, err := k.kept(ctx, body, r, func() (*execution.Progress, error) { return c.Progress, nil })
-	if err != nil || kept == nil {
-		return nil, err
-	}
-	states := map[string]object.Essence{}
-	for _, id := range c.Progress.IDs() {
-		state := kept.First
-		if i := position(kept, id); i >= 0 && i < len(kept.States) {
-			state = kept.States[i]
-		}
-		if c.hasEnded(id) && !object.Equal(state, c.New) {
-			states[id] = state
-		}
-	}
-	return states, nil
-}
-
-// kept returns the open cycle as it is stored on the object. It returns nil if none is
-// stored, or if it belongs to a cycle that has ended: an operator of Kopf does not know it, and
-// leaves it behind.
-func (k Keeper) kept(ctx context.Context, body *object.Body, r report.Reporter, progressOf func() (*execution.Progress, error)) (*storage.Cycle, error) {
-	storages, ok := k.Storages.DiffBase.(storage.CycleBase)
-	if !ok {
-		return nil, nil
-	}
-	kept, err := storages.FetchCycle(ctx, body)
-	if err := ignoreUnreadable(body, err, r); err != nil || kept == nil {
-		return nil, err
-	}
-	progress, err := progressOf()
-	if err != nil {
-		return nil, err
-	}
-	isOpen := progress.Stored().HasToken(kept.Token)
-	if kept.Token == "" {
-		isOpen = progress.Stored().HasStartedBy(kept.Since)
-	}
-	if !isOpen {
-		return nil, nil
-	}
-	kept.First = k.clear(kept.First)
-	for i, state := range kept.States {
-		kept.States[i] = k.clear(state)
-	}
-	return kept, nil
-}
-
-// keptOn returns the open cycle on a version that others may have written.
-func (k Keeper) keptOn(ctx context.Context, body *object.Body, c *Cycle, r report.Reporter) (*storage.Cycle, error) {
-	if !c.Reason.IsChange() {
-		return nil, nil
-	}
-	return k.kept(ctx, body, r, func() (*execution.Progress, error) { return k.Progress(ctx, body, c.Progress.IDs(), r) })
-}
 
 // Store adds the progress of an open cycle to the patch: changed records, and the states at
 // which handlers have ended. It leaves out the handlers whose records another operator has
@@ -125,12 +67,13 @@ func (k Keeper) Purge(ctx context.Context, c *Cycle, body *object.Body, into sto
 
 // purgeRecords adds the removal of all records except those to keep. Another operator can have
 // added records of sub-handlers since the object was read: without their parents' records,
-// nobody would find them.
+// they would never be found.
 func (k Keeper) purgeRecords(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, keep map[string]*storage.Record) error {
 	var failure error
-	stored := execution.NewProgress(func(id string) *storage.Record {
+	stored := call.NewProgress(func(id string) *storage.Record {
 		record, err := k.Storages.Progress.Fetch(ctx, body, id)
-		if broken := (*storage.BrokenError)(nil); !errors.As(err, &broken) {
+		broken := (*storage.BrokenError)(nil)
+		if !errors.As(err, &broken) {
 			failure = errors.Join(failure, err)
 		}
 		return record
@@ -197,10 +140,11 @@ func (k Keeper) storeNext(ctx context.Context, e ending, body *object.Body, into
 	if e.next == nil {
 		return nil
 	}
-	switch apart, err := k.areApart(ctx, body); {
-	case err != nil:
+	split, err := k.isSplit(ctx, body)
+	if err != nil {
 		return err
-	case apart:
+	}
+	if split {
 		e.noteFirst()
 	}
 	for id, r := range e.records {
@@ -215,7 +159,8 @@ func (k Keeper) storeNext(ctx context.Context, e ending, body *object.Body, into
 // be stored.
 func (k Keeper) storeBase(ctx context.Context, body *object.Body, into storage.Patch, essence object.Essence, r report.Reporter) error {
 	if hasher, ok := k.Storages.DiffBase.(storage.Hasher); ok {
-		if reason := hasher.Hashes(body, into, essence); reason != storage.NotHashed {
+		reason := hasher.Hashes(body, into, essence)
+		if reason != storage.NotHashed {
 			r.WhenWritten(func() {
 				if r.Object.First("hashed") {
 					r.Log.Info("Only hashes of the handled state are stored: changes are detected, but old values are unknown, except for short ones, and Kopf cannot take over this object again.", "reason", reason)
@@ -224,4 +169,123 @@ func (k Keeper) storeBase(ctx context.Context, body *object.Body, into storage.P
 		}
 	}
 	return k.Storages.DiffBase.Store(ctx, body, into, essence)
+}
+
+// StoreCalls adds the records of the calls to the patch. The last operator that writes wins:
+// a call can be repeated after a restart anyway. It leaves out the handlers whose edits are withheld.
+func (k Keeper) StoreCalls(ctx context.Context, c *Calls, body *object.Body, into storage.Patch, isWithheld func(id string) bool) error {
+	if c == nil {
+		return nil
+	}
+	records := c.Records()
+	for _, id := range slices.Sorted(maps.Keys(records)) {
+		if isWithheld(id) {
+			continue
+		}
+		var err error
+		if record := records[id]; record != nil {
+			err = k.Storages.Progress.Store(ctx, body, into, id, record)
+		} else {
+			err = k.Storages.Progress.Purge(ctx, body, into, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The records and the cycle that they belong to can be split: the records are in the status, while the
+// base and the open cycle are in annotations. If the status is a subresource, it takes two writes to end a
+// cycle, and the operator can die between them:
+//
+//	1. the annotations: the new base, and the next cycle if handlers are ahead of it
+//	2. the status:      the records of the cycle are removed, those of the next one are added
+//
+// After the first one, the records are left over: their token is not that of the open cycle. They
+// do not count, because their handlers have not seen what has changed since the new base. Those
+// that are ahead of it are in the next cycle itself.
+
+// markLeftovers marks the records that are left over from a cycle that has ended.
+func (k Keeper) markLeftovers(ctx context.Context, body *object.Body, progress *call.Progress, r report.Reporter) error {
+	if !progress.Stored().HasTokens() {
+		return nil
+	}
+	split, err := k.isSplit(ctx, body)
+	if !split {
+		return err
+	}
+	open, err := k.cycles().FetchCycle(ctx, body)
+	switch {
+	case err != nil:
+		return ignoreUnreadable(body, err, r)
+	case open == nil:
+		progress.MarkLeftovers("")
+	case open.Token != "":
+		progress.MarkLeftovers(open.Token)
+	}
+	return nil
+}
+
+// replaceLeftovers adds the second of the two writes to a patch if it is missing still. The records
+// of handlers that have been called since are in the patch.
+func (k Keeper) replaceLeftovers(ctx context.Context, c *Cycle, kept *storage.Cycle, body *object.Body, into storage.Patch) error {
+	leftovers := c.Progress.Stored().Leftovers()
+	if len(leftovers) == 0 {
+		return nil
+	}
+	called := c.Progress.Dirty()
+	for _, id := range leftovers {
+		if slices.Contains(called, id) {
+			continue
+		}
+		if err := k.Storages.Progress.Purge(ctx, body, into, id); err != nil {
+			return err
+		}
+	}
+	if kept == nil {
+		return nil
+	}
+	e := ending{next: &storage.Cycle{Token: kept.Token}, records: map[string]*storage.Record{}}
+	for id, index := range kept.At {
+		parent := c.ParentOf(id)
+		if parent != "" {
+			c.carryOver(&e, id, parent, index)
+		}
+	}
+	for id, r := range e.records {
+		if slices.Contains(called, id) {
+			continue
+		}
+		if err := k.Storages.Progress.Store(ctx, body, into, id, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isSplit reports whether records are stored in the status, and the cycle is not.
+func (k Keeper) isSplit(ctx context.Context, body *object.Body) (bool, error) {
+	cycles := k.cycles()
+	if cycles == nil {
+		return false, nil
+	}
+	cycle := storage.Patch{}
+	record := storage.Patch{}
+	if err := k.Storages.Progress.Store(ctx, body, record, "any", &storage.Record{}); err != nil {
+		return false, err
+	}
+	inMain, inStatus := patch.SplitStatus(record)
+	if len(inMain) > 0 || len(inStatus) == 0 {
+		return false, nil
+	}
+	err := cycles.StoreCycle(ctx, body, cycle, &storage.Cycle{})
+	_, inStatus = patch.SplitStatus(cycle)
+	return err == nil && len(inStatus) == 0, err
+}
+
+// cycles returns the storage of open cycles, or nil if the storage of the base is none.
+func (k Keeper) cycles() storage.CycleBase {
+	cycles, _ := k.Storages.DiffBase.(storage.CycleBase)
+	return cycles
 }

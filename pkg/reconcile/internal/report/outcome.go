@@ -4,15 +4,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // Outcome reports the outcome of one attempt of a handler in the log, and as an event if the
 // handler has succeeded or failed.
-func (r Reporter) Outcome(body *object.Body, id string, o execution.Outcome) {
+func (r Reporter) Outcome(body *object.Body, id string, o call.Outcome) {
 	id = r.ReportedID(id)
 	log := r.Log.WithValues("handler", id)
 	var children *handler.SubhandlersError

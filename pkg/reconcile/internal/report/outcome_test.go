@@ -10,11 +10,11 @@ import (
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/internal/reportonce"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
@@ -37,8 +37,8 @@ func witnessed() (report.Reporter, *object.Body, *witness) {
 func TestOutcomesAreReportedUnderTheIDThatUsersKnow(t *testing.T) {
 	r, body, w := witnessed()
 	r.IDs = map[string]string{"fn/internal": "fn"}
-	r.Outcome(body, "fn/internal", execution.Outcome{Final: true, Err: errors.New("no network")})
-	r.Outcome(body, "fn/internal", execution.Outcome{Final: true})
+	r.Outcome(body, "fn/internal", call.Outcome{Final: true, Err: errors.New("no network")})
+	r.Outcome(body, "fn/internal", call.Outcome{Final: true})
 	if got := fmt.Sprint(w.log, w.events); len(w.log) != 2 || len(w.events) != 2 || strings.Contains(got, "internal") || !strings.Contains(got, "Handler fn succeeded.") {
 		t.Errorf("got %s", got)
 	}
@@ -47,38 +47,38 @@ func TestOutcomesAreReportedUnderTheIDThatUsersKnow(t *testing.T) {
 func TestOutcomesAreReported(t *testing.T) {
 	failure := errors.New("no network")
 	tests := map[string]struct {
-		outcome execution.Outcome
+		outcome call.Outcome
 		log     []string // parts of the line
 		event   string
 	}{
 		"a success": {
-			execution.Outcome{Final: true},
+			call.Outcome{Final: true},
 			[]string{"The handler succeeded.", `"handler"="fn"`},
 			"KopfExample/one Normal HandlerSucceeded: Handler fn succeeded.",
 		},
 		"an error that is ignored": {
-			execution.Outcome{Final: true, Ignored: failure}, []string{"The handler failed; this is ignored.", "no network"}, "",
+			call.Outcome{Final: true, Ignored: failure}, []string{"The handler failed; this is ignored.", "no network"}, "",
 		},
 		"an error that is retried": {
-			execution.Outcome{Err: failure, Delay: time.Minute},
+			call.Outcome{Err: failure, Delay: time.Minute},
 			[]string{"The handler failed and will be retried.", "no network", `"delay"="1m0s"`},
 			"KopfExample/one Warning HandlerRetrying: Handler fn failed and will be retried: no network",
 		},
 		"an error for good": {
-			execution.Outcome{Final: true, Err: failure},
+			call.Outcome{Final: true, Err: failure},
 			[]string{"The handler failed permanently.", "no network"},
 			"KopfExample/one Warning HandlerFailed: Handler fn failed permanently: no network",
 		},
 		"a panic, with its place": {
-			execution.Outcome{Err: &handler.PanicError{Value: "boom", Stack: []byte("main.go:7")}},
+			call.Outcome{Err: &handler.PanicError{Value: "boom", Stack: []byte("main.go:7")}},
 			[]string{"panic: boom", `"stack"="main.go:7"`},
 			"KopfExample/one Warning HandlerRetrying: Handler fn failed and will be retried: panic: boom",
 		},
 		"a wait for sub-handlers": {
-			execution.Outcome{Err: &handler.SubhandlersError{}, Delay: time.Second}, []string{"The handler waits for its sub-handlers."}, "",
+			call.Outcome{Err: &handler.SubhandlersError{}, Delay: time.Second}, []string{"The handler waits for its sub-handlers."}, "",
 		},
 		"a wait for sub-handlers that is too long": {
-			execution.Outcome{Final: true, Err: &handler.TimeoutError{ID: "fn", Timeout: time.Second, Err: &handler.SubhandlersError{}}},
+			call.Outcome{Final: true, Err: &handler.TimeoutError{ID: "fn", Timeout: time.Second, Err: &handler.SubhandlersError{}}},
 			[]string{"The handler failed permanently."},
 			"KopfExample/one Warning HandlerFailed: Handler fn failed permanently: handler fn has timed out after 1s: some sub-handlers are not done yet",
 		},
@@ -104,7 +104,7 @@ func TestRefusalsOfAChildAreRepeatedLessAndLess(t *testing.T) {
 	r, body, w := witnessed()
 	r.Object = &reportonce.Set{}
 	refused := func(id, text string) {
-		r.Outcome(body, id, execution.Outcome{Err: &convergence.ChildError{Err: errors.New(text)}, Delay: time.Second})
+		r.Outcome(body, id, call.Outcome{Err: &convergence.ChildError{Err: errors.New(text)}, Delay: time.Second})
 	}
 	for range 16 {
 		refused("fn", "no quota")
@@ -118,7 +118,7 @@ func TestRefusalsOfAChildAreRepeatedLessAndLess(t *testing.T) {
 		t.Errorf("two new refusals: %q", w.events[5:])
 	}
 	for range 4 {
-		r.Outcome(body, "fn", execution.Outcome{Err: errors.New("no network"), Delay: time.Second})
+		r.Outcome(body, "fn", call.Outcome{Err: errors.New("no network"), Delay: time.Second})
 	}
 	if len(w.events) != 11 {
 		t.Errorf("errors of functions are not all reported: %q", w.events[7:])

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/request"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/request"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // whyNot returns why a request cannot be about the id now, or nil if it can.
-func (h Handlers) whyNot(verb request.Verb, id string, progress *execution.Progress, reason cause.Reason) *problem {
+func (h Handlers) whyNot(verb request.Verb, id string, progress *call.Progress, reason cause.Reason) *problem {
 	for _, d := range h.Due {
 		if d.ID == id || slices.Contains(progress.Load(d.ID).Subrefs, id) {
 			return nil
@@ -84,7 +84,7 @@ func (h Handlers) parentOf(id string) (parent string) {
 	for _, d := range h.Declared.Where(isChange) {
 		ids = append(ids, d.ID)
 	}
-	return execution.ParentOf(id, ids)
+	return call.ParentOf(id, ids)
 }
 
 // unknown says that there is no handler of the id, and what may have been meant.
@@ -97,7 +97,7 @@ func unknown(id string, suggestions []string) string {
 }
 
 // suggestions returns what may have been meant by an unknown id.
-func (h Handlers) suggestions(id string, progress *execution.Progress) []string {
+func (h Handlers) suggestions(id string, progress *call.Progress) []string {
 	var known []string
 	for _, d := range h.Declared {
 		if isChange(d) && !strings.HasPrefix(id, d.ID+"/") { // not the parent of a sub-handler

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -67,7 +67,7 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var loaded []string
-			progress := execution.NewProgress(func(id string) *storage.Record {
+			progress := call.NewProgress(func(id string) *storage.Record {
 				if loaded = append(loaded, id); id != "users/spec.admins" {
 					return nil
 				}

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-go/kopf/internal/registry"
+	"github.com/kopf-go/kopf/internal/request"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/model/request"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -168,7 +168,7 @@ func (r *Requests) Record() (annotation, value string) {
 
 // Reruns returns the ids of the handlers that must be called although nothing has happened to
 // the object: those of a new request, and those of an honored one that have not ended.
-func (r *Requests) Reruns(progress *execution.Progress) []string {
+func (r *Requests) Reruns(progress *call.Progress) []string {
 	if r == nil {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (r *Requests) Reruns(progress *execution.Progress) []string {
 
 // isResuming reports whether a handler has begun to resume, and has not ended. It loads no
 // records under the names that people write into requests.
-func isResuming(progress *execution.Progress, id string) bool {
+func isResuming(progress *call.Progress, id string) bool {
 	if !progress.Has(id) {
 		return false
 	}
@@ -207,7 +207,7 @@ type Handlers struct {
 }
 
 // Apply applies the new requests to the handlers of a cycle.
-func (r *Requests) Apply(progress *execution.Progress, handlers Handlers, reason cause.Reason) {
+func (r *Requests) Apply(progress *call.Progress, handlers Handlers, reason cause.Reason) {
 	if r == nil {
 		return
 	}
@@ -269,7 +269,7 @@ func sentence(text string) string {
 var outcomes = map[request.Verb]string{request.Retry: "called now", request.Rerun: "called again", request.Skip: "skipped"}
 
 // apply applies one request to one handler. It returns why it cannot, or nil.
-func apply(r request.Request, id string, progress *execution.Progress, reason cause.Reason) *problem {
+func apply(r request.Request, id string, progress *call.Progress, reason cause.Reason) *problem {
 	ended := progress.Load(id).HasEnded(reason)
 	switch {
 	case r.Verb == request.Retry && ended && progress.Load(id).Failure:

@@ -8,12 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -27,7 +28,7 @@ func annotated(annotations map[string]any) *object.Body {
 func handlersOf(t *testing.T, ids ...string) (all registry.Handlers) {
 	t.Helper()
 	for _, id := range ids {
-		d, err := handler.Create(selector.New("kex"), handler.Function{Change: func(context.Context, *handler.Change) error { return nil }}, handler.ID(id))
+		d, err := handler.Create(selector.New("kex"), handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID(id))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func TestRequestsChangeTheProgress(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			progress := execution.NewProgress(func(id string) *storage.Record {
+			progress := call.NewProgress(func(id string) *storage.Record {
 				if id != "fn" {
 					t.Errorf("the record of %s was loaded", id)
 				}
@@ -105,7 +106,7 @@ func TestRequestsChangeTheProgress(t *testing.T) {
 
 func TestRerunsContinueUntilTheyHaveEnded(t *testing.T) {
 	record := &storage.Record{Started: time.Now(), Purpose: cause.Resume, Retries: 1}
-	progress := execution.NewProgress(func(string) *storage.Record { return record })
+	progress := call.NewProgress(func(string) *storage.Record { return record })
 	progress.Load("fn")
 	honored := map[string]any{prefix + "/requests-handled": `{"rerun":"1 fn unknown"}`}
 	if got := requests.NewReader(prefix).Read(annotated(honored)).Reruns(progress); !slices.Equal(got, []string{"fn"}) {

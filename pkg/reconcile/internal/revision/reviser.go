@@ -3,11 +3,11 @@ package revision
 import (
 	"slices"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/registry"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // Reviser decides which handlers must be called again because of their revisions, and what is
@@ -23,7 +23,7 @@ type Reviser struct {
 type Subject struct {
 	Key      object.Key
 	Cause    *handler.Cause
-	Progress *execution.Progress
+	Progress *call.Progress
 }
 
 func (s Subject) body() *object.Body { return s.Cause.CallContext.Body }

@@ -2,11 +2,14 @@ package watch
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
@@ -34,6 +37,7 @@ type recorder struct {
 	needsPatch bool
 	mu         sync.Mutex
 	events     []string
+	indexed    func(event object.WatchEvent) // nil for nothing
 }
 
 func (r *recorder) SetUp(_ context.Context, found discovery.SelectedResource) (*Resource, error) {
@@ -41,6 +45,12 @@ func (r *recorder) SetUp(_ context.Context, found discovery.SelectedResource) (*
 }
 
 func (r *recorder) NeedsPatch(discovery.SelectedResource) bool { return r.needsPatch }
+
+func (r *recorder) Index(_ context.Context, _ *Resource, event object.WatchEvent) {
+	if r.indexed != nil {
+		r.indexed(event)
+	}
+}
 
 func (r *recorder) Observe(_ context.Context, _ *Resource, event object.WatchEvent) {
 	r.mu.Lock()
@@ -56,6 +66,22 @@ func (r *recorder) BeginAnew(*Resource, object.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, "ANEW")
+}
+
+func (r *recorder) ObserveChild(child *unstructured.Unstructured, gone bool) {
+	line := "CHILD " + child.GetName() + " " + child.GetResourceVersion()
+	if gone {
+		line += " IS GONE"
+	}
+	r.events = append(r.events, line)
+}
+
+func (r *recorder) ReplaceChildren(_ func(convergence.ChildKey) bool, all []*unstructured.Unstructured, version string, another bool) {
+	line := fmt.Sprintf("REPLACED %d AT %s", len(all), version)
+	if another {
+		line += ", ANEW"
+	}
+	r.events = append(r.events, line)
 }
 
 func (r *recorder) Forget(context.Context, *Resource, object.StreamKey) {}

@@ -64,20 +64,15 @@ func (p *problems) reportWarnings(warnings []error) {
 func (p *problems) reportMissing() {
 	for _, e := range p.missing {
 		values := []any{"selector", e.Selector.String()}
-		if len(e.Near) > 0 {
-			values = append(values, "similar", namesOf(e.Near))
+		var near []string
+		for _, r := range e.Near {
+			near = append(near, r.String())
+		}
+		if len(near) > 0 {
+			values = append(values, "similar", near)
 		}
 		p.logger.Error(nil, "Some handlers are still not called: the cluster has no resource for their selector. Compare it with the names and groups that kubectl api-resources lists.", values...)
 	}
-}
-
-// namesOf returns the names of resources.
-func namesOf(resources []selector.Resource) []string {
-	var names []string
-	for _, r := range resources {
-		names = append(names, r.String())
-	}
-	return names
 }
 
 // reportOnce logs an error, unless it was the last one with this message; without a message, it keeps
@@ -101,7 +96,8 @@ func (p *problems) reportOnce(message string, err error) {
 // textOf returns what distinguishes an error from another one. The texts of network errors differ with
 // every attempt.
 func textOf(err error) string {
-	if network := net.Error(nil); errors.As(err, &network) {
+	var network net.Error
+	if errors.As(err, &network) {
 		return "the network"
 	}
 	return err.Error()

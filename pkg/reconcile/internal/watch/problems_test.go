@@ -139,7 +139,7 @@ func TestEachOutageOfTheDiscoveryIsLogged(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		stopped := make(chan error)
-		go func() { stopped <- w.Run(ctx) }()
+		go func() { stopped <- w.Run(ctx, nil) }()
 		for outage := range 3 {
 			set(nil)
 			time.Sleep(10 * time.Minute)
@@ -175,7 +175,7 @@ func TestSelectorsThatStillMatchNothingAreReportedOnce(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		stopped := make(chan error)
-		go func() { stopped <- w.Run(ctx) }()
+		go func() { stopped <- w.Run(ctx, nil) }()
 		time.Sleep(missingTimeout - time.Second)
 		synctest.Wait()
 		before := len(logged())

@@ -3,9 +3,11 @@ package watch
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -92,7 +94,7 @@ func (r *Resource) Cached(name types.NamespacedName) *object.Snapshot {
 	if s == nil {
 		return nil
 	}
-	return s.get(name)
+	return s.kept.get(name)
 }
 
 // Has reports whether the watch has this object with its uid.
@@ -105,7 +107,7 @@ func (r *Resource) Has(name types.NamespacedName, uid types.UID) bool {
 func (r *Resource) Objects() []*object.Snapshot {
 	var snapshots []*object.Snapshot
 	for _, s := range r.streams.all() {
-		snapshots = append(snapshots, s.all()...)
+		snapshots = append(snapshots, s.kept.all()...)
 	}
 	return snapshots
 }
@@ -113,18 +115,9 @@ func (r *Resource) Objects() []*object.Snapshot {
 // Size returns the number of objects in the streams.
 func (r *Resource) Size() (number int) {
 	for _, s := range r.streams.all() {
-		number += s.size()
+		number += s.kept.size()
 	}
 	return number
-}
-
-// Statuses returns the state of each stream.
-func (r *Resource) Statuses() []Status {
-	var all []Status
-	for _, s := range r.streams.all() {
-		all = append(all, Status{Resource: r.Name, Namespace: s.namespace, Listed: s.isListed(), Err: s.attempts.Err()})
-	}
-	return all
 }
 
 // Version is the version of an object from the watch, and its current version.
@@ -139,7 +132,7 @@ type Version struct {
 func (r *Resource) Versions(ctx context.Context) ([]Version, error) {
 	var all []Version
 	for _, s := range r.streams.all() {
-		seen := s.all() // before listing: objects missing from the list are then deleted, not new
+		seen := s.kept.all() // before listing: objects missing from the list are then deleted, not new
 		now, err := r.API.ListVersions(ctx, s.namespace)
 		switch {
 		case err != nil && s.hasNothing(err):
@@ -157,4 +150,57 @@ func (r *Resource) Versions(ctx context.Context) ([]Version, error) {
 		}
 	}
 	return all, nil
+}
+
+// Stream is a watch of handled objects.
+type Stream = stream[*object.Snapshot, *snapshots]
+
+// NewStream returns a stream that passes the events of a resource to a consumer. No reflector feeds it.
+func NewStream(ctx context.Context, r *Resource, namespace string, c Consumer) *Stream {
+	return newStream(namespace, &snapshots{
+		index:     func(event object.WatchEvent) { c.Index(ctx, r, event) },
+		observe:   func(event object.WatchEvent) { c.Observe(ctx, r, event) },
+		beginAnew: func(now *object.Snapshot) { c.BeginAnew(r, r.Key(now)) },
+		objects:   map[types.NamespacedName]*object.Snapshot{},
+	})
+}
+
+// streams contains the streams of one resource. One goroutine changes them; others can read
+// them without waiting.
+type streams struct {
+	current atomic.Pointer[map[string]*Stream]
+}
+
+// all returns the streams by namespace. Do not modify the map.
+func (s *streams) all() map[string]*Stream {
+	current := s.current.Load()
+	if current == nil {
+		return nil
+	}
+	return *current
+}
+
+// of returns the stream with the objects of a namespace, or nil if there is none.
+func (s *streams) of(namespace string) *Stream {
+	all := s.all()
+	cluster := all[metav1.NamespaceAll]
+	if cluster != nil {
+		return cluster
+	}
+	return all[namespace]
+}
+
+func (s *streams) put(added *Stream) {
+	changed := maps.Clone(s.all())
+	if changed == nil {
+		changed = map[string]*Stream{}
+	}
+	changed[added.namespace] = added
+	s.current.Store(&changed)
+}
+
+func (s *streams) remove(namespace string) {
+	changed := maps.Clone(s.all())
+	delete(changed, namespace)
+	s.current.Store(&changed)
 }

@@ -2,17 +2,145 @@ package watch
 
 import (
 	"context"
-	"maps"
+	"strings"
 	"sync"
-	"sync/atomic"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kopf-go/kopf/pkg/internal/relist"
-	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
+
+// stream is one watch of one resource, in one namespace or in all of them: a reflector shows it
+// objects of the type T, those of one object in order, and it passes them on to a store. Handled
+// objects, children, and names differ in their stores and in their requests.
+type stream[T versioned, S store[T]] struct {
+	kept      S
+	namespace string // empty for all namespaces
+	attempts  attempts
+	history   relist.History // only for the reflector
+	// interrupt makes the reflector list the objects again. It does not wait.
+	interrupt func()
+
+	cancel  context.CancelFunc
+	stopped <-chan struct{} // closed when it is no longer wanted; nil: not before the operator stops
+	listed  *mark           // the store has all initial objects
+	refused *mark           // the initial list is refused for the lack of a permission
+	ended   *mark           // there was the last event
+}
+
+// versioned is an object, or as much of it as is kept.
+type versioned interface{ GetResourceVersion() string }
+
+// store keeps what a stream shows. One goroutine changes it.
+type store[T versioned] interface {
+	// hasNewer reports whether the store has a newer version of an object.
+	hasNewer(than T) bool
+	// put is called with a new object, or with another version of one.
+	put(now T)
+	// remove is called with the last version of an object.
+	remove(last T)
+	// replace is called with a consistent list of all objects. Another is set if the list belongs to another
+	// history of the cluster than what the store has.
+	replace(all []T, version string, another bool)
+}
+
+// newStream returns a stream that no reflector feeds yet.
+func newStream[T versioned, S store[T]](namespace string, kept S) *stream[T, S] {
+	return &stream[T, S]{
+		kept: kept, namespace: namespace, interrupt: func() {},
+		listed: newMark(), refused: newMark(), ended: newMark(),
+	}
+}
+
+// run feeds the stream until the context is done or the function that is called after each end of a
+// watch returns true; nil does not. Empty is an object of the type T without content.
+func (s *stream[T, S]) run(ctx context.Context, pauses settings.Watching, source *relist.Source, empty T, ends func() bool) {
+	defer s.ended.set()
+	relist.Run(ctx, pauses, source, empty, s, ends)
+}
+
+var (
+	_ cache.ReflectorStore         = (*Stream)(nil)
+	_ cache.ReflectorBookmarkStore = (*Stream)(nil)
+)
+
+// Add is called for a new object.
+func (s *stream[T, S]) Add(item any) error { return s.Update(item) }
+
+// Update is called for another version of an object.
+func (s *stream[T, S]) Update(item any) error {
+	now, ok := item.(T)
+	if !ok {
+		return nil
+	}
+	s.history.Advance(now.GetResourceVersion())
+	if s.kept.hasNewer(now) {
+		s.interrupt()
+	}
+	s.kept.put(now)
+	return nil
+}
+
+// Delete is called with the last version of an object that is deleted, or not selected anymore.
+func (s *stream[T, S]) Delete(item any) error {
+	last, ok := item.(T)
+	if !ok {
+		return nil
+	}
+	s.history.Advance(last.GetResourceVersion())
+	s.kept.remove(last)
+	return nil
+}
+
+// Bookmark is called when there is nothing new up to a version.
+func (s *stream[T, S]) Bookmark(version string) error {
+	s.history.Advance(version)
+	return nil
+}
+
+// Replace is called with a consistent list of all objects.
+func (s *stream[T, S]) Replace(items []any, version string) error {
+	another := s.history.Restart(version)
+	all := make([]T, 0, len(items))
+	for _, item := range items {
+		if now, ok := item.(T); ok {
+			all = append(all, now)
+			another = another || s.kept.hasNewer(now)
+		}
+	}
+	if another {
+		s.attempts.rewound(version)
+	}
+	s.kept.replace(all, version, another)
+	s.listed.set()
+	return nil
+}
+
+// Resync does nothing.
+func (s *stream[T, S]) Resync() error { return nil }
+
+// Listed returns a channel that is closed when the store has all initial objects.
+func (s *stream[T, S]) Listed() <-chan struct{} { return s.listed.done }
+
+// hasNothing reports whether the error of a list means that there is nothing to handle: the
+// resource was removed, the stream was stopped, or it has never shown any objects.
+func (s *stream[T, S]) hasNothing(err error) bool {
+	select {
+	case <-s.stopped:
+		return true
+	default:
+		return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && !s.listed.isSet()
+	}
+}
+
+// status returns the state of the watch.
+func (s *stream[T, S]) status() Status {
+	return Status{Resource: s.attempts.resource, Namespace: s.namespace, Listed: s.listed.isSet(), Err: s.attempts.lastError()}
+}
 
 // Status is the state of one watch.
 type Status struct {
@@ -26,115 +154,116 @@ type Status struct {
 	Children bool
 }
 
-// Stream is one watch of one resource, in one namespace or in all of them.
-type Stream struct {
-	*store
-	namespace string // empty for all namespaces
-	run       func()
-	cancel    context.CancelFunc
-	stopped   <-chan struct{} // closed when it is no longer wanted
-	ended     chan struct{}   // closed after its last event
-	refused   chan struct{}   // closed when the initial list is refused for the lack of a permission
-	refuse    sync.Once
-
-	attempts Attempts
+// mark is an event that happens at most once. It is safe for concurrent use.
+type mark struct {
+	once sync.Once
+	done chan struct{}
 }
 
-// NewStream creates a stream that passes the events of a resource to a consumer. Nothing runs it.
-func NewStream(ctx context.Context, r *Resource, namespace string, c Consumer) *Stream {
-	return &Stream{namespace: namespace, ended: make(chan struct{}), refused: make(chan struct{}), store: &store{
-		observe:   func(event object.WatchEvent) { c.Observe(ctx, r, event) },
-		beginAnew: func(now *object.Snapshot) { c.BeginAnew(r, r.Key(now)) },
-		rewound:   func(string) {}, interrupt: func() {}, done: make(chan struct{}), objects: map[types.NamespacedName]*object.Snapshot{},
-	}}
-}
+func newMark() *mark { return &mark{done: make(chan struct{})} }
 
-// newStream returns the stream of a namespace, which is not running yet.
-func (w *Watcher) newStream(ctx context.Context, r *Resource, namespace string) *Stream {
-	ctx, cancel := context.WithCancel(ctx)
-	s := NewStream(ctx, r, namespace, w.Consumer)
-	s.cancel, s.stopped = cancel, ctx.Done()
-	s.attempts = Attempts{Log: w.Logger.WithValues("resource", r.Name, "namespace", namespace), Metrics: w.Metrics, Resource: r.Name, Messages: &ofObjects}
-	source := r.API.Source(namespace, w.Settings.Watching, func(err error) { w.note(s, err) })
-	source.Interrupted = s.attempts.Interrupted
-	s.rewound = s.attempts.Rewound
-	s.interrupt = source.Interrupt
-	s.run = func() {
-		defer close(s.ended)
-		relist.Run(ctx, w.Settings.Watching, source, &object.Snapshot{}, s.store, func(error) bool { return false })
-	}
-	return s
-}
+func (m *mark) set() { m.once.Do(func() { close(m.done) }) }
 
-// Listed returns a channel that is closed when all initial objects are known and in the indices.
-func (s *store) Listed() <-chan struct{} { return s.done }
-
-// isListed reports whether all initial objects are known.
-func (s *store) isListed() bool {
+func (m *mark) isSet() bool {
 	select {
-	case <-s.done:
+	case <-m.done:
 		return true
 	default:
 		return false
 	}
 }
 
-// hasNothing reports whether the error of a list means that there is nothing to handle: the
-// resource was removed, the stream was stopped, or it has never shown any objects.
-func (s *Stream) hasNothing(err error) bool {
-	select {
-	case <-s.stopped:
-		return true
-	default:
-		return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && !s.isListed()
+// attempts are those to list and watch the objects of one stream: they are logged when they begin
+// to fail, and when that ends. They are safe for concurrent use.
+type attempts struct {
+	log      logr.Logger
+	metrics  *metrics.Metrics // nil disables metrics
+	resource string           // in the metrics
+	messages *messages
+
+	mu  sync.Mutex
+	err error // of the last attempt; nil if it is watched
+}
+
+// messages are the words of the log about what is watched. Users search for them, so they are whole.
+type messages struct{ notYet, notNow, again string }
+
+var (
+	aboutObjects = messages{
+		notYet: "The objects cannot be watched yet; this is retried.",
+		notNow: "The objects cannot be watched now; this is retried.",
+		again:  "The objects are watched again.",
+	}
+	aboutChildren = messages{
+		notYet: "The children cannot be watched yet; this is retried.",
+		notNow: "The children cannot be watched now; this is retried.",
+		again:  "The children are watched again.",
+	}
+)
+
+// record records an attempt; nil means that a watch has begun.
+func (a *attempts) record(err error) {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		a.log.V(1).Info("The watch was interrupted, and is restarted.", "reason", err.Error())
+		a.metrics.Restart(a.resource, metrics.Interrupted)
+		return
+	}
+	if err != nil {
+		a.metrics.Restart(a.resource, metrics.Unavailable)
+	}
+	isNew, recovered := a.replaceError(err)
+	switch {
+	case recovered:
+		a.log.Info(a.messages.again)
+	case isNew && isNotReady(err):
+		a.log.Info(a.messages.notYet, "reason", err.Error())
+	case isNew:
+		a.log.Error(err, a.messages.notNow)
 	}
 }
 
-// note records an attempt to list or watch; nil means that a watch has begun.
-func (w *Watcher) note(s *Stream, err error) {
-	if apierrors.IsForbidden(err) && !s.isListed() {
-		s.refuse.Do(func() { close(s.refused) })
+// interrupted records that a watch was interrupted, so that the objects are listed again.
+func (a *attempts) interrupted(reason error) {
+	if relist.IsSilence(reason) {
+		a.log.Info("The watch has delivered nothing for too long, and is restarted with a list.")
+	} else {
+		a.log.V(1).Info("The watch was interrupted, and is restarted with a list.", "reason", reason.Error())
 	}
-	s.attempts.Note(err)
-	if mayBeRemoved(err) {
-		w.rediscover.send()
-	}
+	a.metrics.Restart(a.resource, metrics.Interrupted)
 }
 
-// streams contains the streams of one resource. One goroutine changes them; others can read
-// them without waiting.
-type streams struct {
-	current atomic.Pointer[map[string]*Stream]
+// rewound records that a list belongs to another history of the cluster.
+func (a *attempts) rewound(version string) {
+	a.log.Info("The versions of the objects have gone back: the cluster was restored from a backup, or another one has taken its place. What is known of their versions is forgotten.", "version", version)
+	a.metrics.Restart(a.resource, metrics.Rewound)
 }
 
-// all returns the streams by namespace. Do not modify the map.
-func (s *streams) all() map[string]*Stream {
-	if current := s.current.Load(); current != nil {
-		return *current
-	}
-	return nil
+// replaceError stores the error of the last attempt. It reports whether the error is new, and whether an
+// earlier one has ended. The texts of network errors differ with every attempt, so only a different
+// response of the server counts as a different error.
+func (a *attempts) replaceError(err error) (isNew, recovered bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.err
+	a.err = err
+	return err != nil && (before == nil || apierrors.ReasonForError(before) != apierrors.ReasonForError(err)), err == nil && before != nil
 }
 
-// of returns the stream with the objects of a namespace, or nil if there is none.
-func (s *streams) of(namespace string) *Stream {
-	all := s.all()
-	if cluster := all[metav1.NamespaceAll]; cluster != nil {
-		return cluster
-	}
-	return all[namespace]
+// lastError returns why the watch does not continue, or nil if it does.
+func (a *attempts) lastError() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
 }
 
-func (s *streams) put(added *Stream) {
-	changed := maps.Clone(s.all())
-	if changed == nil {
-		changed = map[string]*Stream{}
-	}
-	changed[added.namespace] = added
-	s.current.Store(&changed)
+// mayBeRemoved reports whether an error means that the resource may not be served anymore in its version.
+func mayBeRemoved(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
-func (s *streams) remove(namespace string) {
-	changed := maps.Clone(s.all())
-	delete(changed, namespace)
-	s.current.Store(&changed)
+// isNotReady reports whether the resource is not served yet, or the API server still prepares
+// its storage. Both are normal when a definition was just installed.
+func isNotReady(err error) bool {
+	return apierrors.IsNotFound(err) ||
+		(apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err)) && strings.Contains(err.Error(), "initializing")
 }

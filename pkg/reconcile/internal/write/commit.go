@@ -91,9 +91,9 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 
 // commitWithRetries tries an update until it is written. The response determines what follows:
 //
-//	404                    confirmGone (notfound.go), or statusNotFound (subresource.go)
-//	a rejection            isolateRejected (rejection.go)
-//	another refusal        isolateForbidden (withheld.go), or reduce if the object is being deleted (refusal.go)
+//	404                    confirmGone (session.go), or statusNotFound (dropped.go)
+//	a rejection            isolateRejected (refusal.go)
+//	another refusal        isolateForbidden, or reduce if the object is being deleted (refusal.go)
 //	409, a conflict        reread and rebase (conflict.go), and the next try
 //	any other, or none     reread, and the next pass
 func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
@@ -142,8 +142,8 @@ func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 // try writes the update against the latest known version of the object.
 func (s *Session) try(ctx context.Context, u *Update) error {
 	s.written = nil
-	if u.aside != nil {
-		return s.send(ctx, u, "status", patch.Minimal(s.body.Raw(), u.aside), nil)
+	if u.statusRecords != nil {
+		return s.send(ctx, u, "status", patch.Minimal(s.body.Raw(), u.statusRecords), nil)
 	}
 	if err := s.yieldToOthers(ctx, u); err != nil {
 		return err
@@ -165,9 +165,9 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	if len(main) > 0 || len(records) > 0 {
 		s.writer.Records.PurgeTouch(s.body, records)
 	}
-	var aside map[string]any
+	var inStatus map[string]any
 	if s.target.StatusSubresource {
-		records, aside = patch.SplitStatus(records)
+		records, inStatus = patch.SplitStatus(records)
 	}
 	merge := patch.Minimal(s.body.Raw(), main, records)
 	if err := s.send(ctx, u, "", merge, main); err != nil {
@@ -185,9 +185,9 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	// Storages in the status are an exception, and need a separate write. The end of a cycle is not computed again
 	// before it: the object has the next one already.
 	if u.endsCycle() {
-		u.aside = aside
+		u.statusRecords = inStatus
 	}
-	return s.send(ctx, u, "status", patch.Minimal(s.body.Raw(), aside), nil)
+	return s.send(ctx, u, "status", patch.Minimal(s.body.Raw(), inStatus), nil)
 }
 
 // sendStatus writes the status of all edits, if it is a subresource.
@@ -236,7 +236,7 @@ func (s *Session) send(ctx context.Context, u *Update, part string, merge, their
 	s.checkHistory(s.body.ResourceVersion())
 	s.state.confirm(s.body)
 	u.inFlight = nil // earlier writes are bound to an outdated version
-	c.noteWritten(s, merge)
+	s.recordContention(c, merge)
 	if part != s.subresourceOf(part) {
 		return s.checkStatusStored(merge)
 	}

@@ -8,7 +8,8 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 )
 
 func TestFlushWithoutAnUpdateDoesNothing(t *testing.T) {
@@ -45,7 +46,7 @@ func TestAKeptUpdateIsWrittenByTheNextPass(t *testing.T) {
 	c := f.finished(cause.Create, "a")
 	f.edit("event", appendTo("spec", "list"))
 	f.faults, f.readErr = []fault{{lost: errDown}}, errDown
-	_ = f.writeFails(Update{Decision: Decision{AddFinalizer: true}})
+	_ = f.writeFails(Update{Decision: plan.Decision{AddFinalizer: true}})
 	f.edit("a", set("x", "spec", "a"))
 	f.state.Keep(Update{Cycle: c})
 	f.expect("edits", f.state.HasEdits(), true)
@@ -77,7 +78,7 @@ func TestAllWritesOfAPassRespectChangesByOthers(t *testing.T) {
 	f := newFixture(t, m{})
 	c := f.finished(cause.Create, "a")
 	f.faults = []fault{{before: func() { f.change(m{"spec": m{"size": int64(2)}}) }}}
-	f.write(Update{Decision: Decision{AddFinalizer: true}})
+	f.write(Update{Decision: plan.Decision{AddFinalizer: true}})
 	f.expect("ended", f.write(Update{Cycle: c, Stopping: true}).Ended, false)
 
 	f.StartDetection()
@@ -197,7 +198,7 @@ func TestEditsAreWrittenWhenAnUnansweredDeletionIsPutOff(t *testing.T) {
 	f := newFixture(t, deleting(ours))
 	f.faults = []fault{{err: errDown}}
 	f.edit("a", set("x", "spec", "a"))
-	_ = f.writeFails(Update{Cycle: f.finished(cause.Delete, "a"), Decision: Decision{RemoveFinalizer: true}})
+	_ = f.writeFails(Update{Cycle: f.finished(cause.Delete, "a"), Decision: plan.Decision{RemoveFinalizer: true}})
 	f.change(m{"metadata": deleting(ours, theirs)})
 	f.flush()
 	f.expect("edit", f.field("spec", "a"), "x")
@@ -227,7 +228,7 @@ func TestARejectedWriteIsCertain(t *testing.T) {
 
 func TestAnEditThatIsNotJSONIsNotSent(t *testing.T) {
 	f := newFixture(t, m{})
-	f.state.Add(execution.Edit{ID: "a", Patch: &patch.Patch{}, Result: make(chan int)})
+	f.state.Add(call.Edit{ID: "a", Patch: &patch.Patch{}, Result: make(chan int)})
 	_ = f.writeFails(Update{})
 	f.expectSent("GET")
 }

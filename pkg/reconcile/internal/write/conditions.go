@@ -35,7 +35,7 @@ func (s *Session) withConditions(u *Update, edited map[string]any) map[string]an
 		return edited
 	}
 	main, _ := patch.SplitStatus(patch.Difference(s.body.Raw(), edited))
-	u.conditions = u.Decision.Conditions(s.body.Raw(), edited, u.continues || len(main) > 0)
+	u.conditions = u.Decision.Conditions.Amend(s.body.Raw(), edited, u.continues || len(main) > 0)
 	return patch.ApplyMerge(edited, u.conditions)
 }
 

@@ -2,43 +2,61 @@ package write
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/kopf-go/kopf/internal/condition"
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// saying returns conditions that say a text about the cycle, and note when they were asked.
-func saying(c *record.Cycle, asked *[]string) ConditionsFunc {
-	return func(stored, edited m, continues bool) m {
-		text := fmt.Sprintf("failed: %t, continues: %t", c.Progress.Load("fn").Failure, continues)
-		*asked = append(*asked, text)
-		return patch.Minimal(edited, m{"status": m{"condition": text}})
-	}
+// decided returns the decision about the end of a cycle of objects with conditions, and of a handler "fn" with a
+// revision.
+func (f *fixture) decided(c *record.Cycle) plan.Decision {
+	p := &plan.Plan{Cause: handler.Cause{Reason: c.Reason}, Cycle: c, InScope: true, Handlers: registry.Handlers{{ID: "fn"}}}
+	p.CallContext.Body = f.body
+	return p.DecideEnd(p, plan.Circumstances{
+		Handlers:  &plan.Handlers{IDs: []string{"fn"}, HasConditions: true, Revised: registry.Handlers{{ID: "fn", Revision: "2"}}},
+		Revisions: &revision.Reviser{Annotation: "mark"}, Now: time.Now(),
+	})
 }
 
+// saying returns the decision about the conditions alone.
+func (f *fixture) saying(c *record.Cycle) plan.Decision {
+	return plan.Decision{Conditions: f.decided(c).Conditions}
+}
+
+// ready returns the reason of the condition Ready, or nil if there is none.
+func (f *fixture) ready() any { return condition.Of(f.object).Get(condition.Ready)["reason"] }
+
+var generation = m{"generation": int64(1)}
+
 func TestConditionsAreWrittenWithTheStatus(t *testing.T) {
-	f, asked := newFixture(t, m{}), []string(nil)
+	f := newFixture(t, generation)
 	f.edit("fn", set("done", "status", "result"))
 	c := f.finished(cause.Create, "fn")
-	f.write(Update{Cycle: c, Decision: Decision{Conditions: saying(c, &asked)}})
+	f.write(Update{Cycle: c, Decision: f.saying(c)})
 	f.expectSent("PATCH status, PATCH")
-	f.expect("status", f.field("status"), m{"condition": "failed: false, continues: false", "result": "done"})
+	f.expect("said", f.ready(), "Reconciled")
+	f.expect("result", f.field("status", "result"), "done")
 	f.expect("base", f.storedBase() != nil, true)
 
 	f.refresh(f.cached())
-	f.write(Update{Decision: Decision{Conditions: saying(c, &asked)}})
+	f.write(Update{Decision: f.saying(c)})
 	f.expectSent("") // they say the same
 }
 
 func TestConditionsAreDecidedAgainAfterARejection(t *testing.T) {
-	f, asked := newFixture(t, m{}), []string(nil)
+	f := newFixture(t, generation)
 	f.rejects = func(object m) error {
 		if spec, _ := object["spec"].(m); spec["bad"] != nil {
 			return answer(http.StatusUnprocessableEntity)
@@ -47,17 +65,17 @@ func TestConditionsAreDecidedAgainAfterARejection(t *testing.T) {
 	}
 	f.edit("fn", set("x", "spec", "bad"))
 	c := f.finished(cause.Create, "fn")
-	f.write(Update{Cycle: c, Decision: Decision{Conditions: saying(c, &asked)}})
-	f.expect("status", f.field("status", "condition"), "failed: true, continues: false")
+	f.write(Update{Cycle: c, Decision: f.saying(c)})
+	f.expect("said", f.ready(), "HandlersFailed")
 	f.expect("failed", c.Progress.Load("fn").Failure, true)
 }
 
 func TestConditionsThatAreRejectedFailNoHandler(t *testing.T) {
 	for name, rejection := range map[string]error{"for good": answer(http.StatusUnprocessableEntity), "without an answer to the question": errDown} {
 		t.Run(name, func(t *testing.T) {
-			f, asked := newFixture(t, m{}), []string(nil)
+			f := newFixture(t, generation)
 			f.rejects = func(object m) error {
-				if status, _ := object["status"].(m); status["condition"] == nil {
+				if status, _ := object["status"].(m); status["conditions"] == nil {
 					return nil
 				}
 				if len(f.requests) > 1 {
@@ -67,13 +85,14 @@ func TestConditionsThatAreRejectedFailNoHandler(t *testing.T) {
 			}
 			f.edit("fn", set("done", "status", "result"))
 			c := f.finished(cause.Create, "fn")
-			u := Update{Cycle: c, Decision: Decision{Conditions: saying(c, &asked)}}
+			u := Update{Cycle: c, Decision: f.saying(c)}
 			if errors.Is(rejection, errDown) {
 				f.expect("unanswered", errors.Is(f.writeFails(u), errDown), true)
 				f.expectSent("PATCH status, DRYRUN status") // nothing else is asked
 				f.rejects = nil
 				f.flush()
-				f.expect("status", f.field("status"), m{"condition": "failed: false, continues: false", "result": "done"})
+				f.expect("said", f.ready(), "Reconciled")
+				f.expect("result", f.field("status", "result"), "done")
 				return
 			}
 			f.write(u)
@@ -82,7 +101,7 @@ func TestConditionsThatAreRejectedFailNoHandler(t *testing.T) {
 			f.expect("events", len(f.events) == 1 && strings.HasPrefix(f.events[0], "ConditionsRefused: "), true)
 			f.requests = nil
 			f.refresh(f.cached())
-			f.write(Update{Decision: Decision{Conditions: saying(c, &asked)}})
+			f.write(Update{Decision: f.saying(c)})
 			f.expectSent("") // they are not tried again
 		})
 	}
@@ -90,29 +109,30 @@ func TestConditionsThatAreRejectedFailNoHandler(t *testing.T) {
 
 // Conditions are not blamed for what a handler writes to the status.
 func TestConditionsAreWrittenBesideARejectedStatus(t *testing.T) {
-	f, asked := newFixture(t, m{}), []string(nil)
+	f := newFixture(t, generation)
 	f.rejects = rejecting(http.StatusUnprocessableEntity, "status", "bad")
 	f.edit("fn", set("x", "status", "bad"))
 	c := f.finished(cause.Create, "fn")
-	f.write(Update{Cycle: c, Decision: Decision{Conditions: saying(c, &asked)}})
-	f.expect("status", f.field("status"), m{"condition": "failed: true, continues: false"})
+	f.write(Update{Cycle: c, Decision: f.saying(c)})
+	f.expect("said", f.ready(), "HandlersFailed")
+	f.expect("rejected", f.field("status", "bad"), nil)
 }
 
 // Conditions are written before the records, but not if the records cannot be.
 func TestConditionsAreNotWrittenWithoutRecords(t *testing.T) {
-	f, asked := newFixture(t, m{}), []string(nil)
+	f := newFixture(t, generation)
 	c := f.finished(cause.Create, "fn")
 	f.writer.Records.Storages.DiffBase = failingBase{DiffBase: f.writer.Records.Storages.DiffBase, store: errStorage}
-	err := f.writeFails(Update{Cycle: c, Decision: Decision{Conditions: saying(c, &asked)}})
+	err := f.writeFails(Update{Cycle: c, Decision: f.saying(c)})
 	f.expect("error", errors.Is(err, errStorage), true)
 	f.expectSent("GET")
 }
 
 func TestConditionsThatAreDroppedAreGivenUp(t *testing.T) {
-	f, asked := newFixture(t, m{}), []string(nil)
+	f := newFixture(t, generation)
 	f.prunesStatus = true
 	c := f.finished(cause.Create, "fn")
-	f.write(Update{Cycle: c, Decision: Decision{Conditions: saying(c, &asked)}})
+	f.write(Update{Cycle: c, Decision: f.saying(c)})
 	f.expect("refused", f.report.Object.Has(conditionsRefused), true)
 	f.expect("base", f.storedBase() != nil, true)
 }
@@ -122,12 +142,12 @@ func TestConditionsThatAreDroppedAreGivenUp(t *testing.T) {
 func TestConditionsForeseeTheNextCycle(t *testing.T) {
 	tests := map[string]struct {
 		prepare func(f *fixture, c *record.Cycle)
-		want    string
+		want    any
 	}{
-		"nothing follows": {func(*fixture, *record.Cycle) {}, "failed: false, continues: false"},
+		"nothing follows": {func(*fixture, *record.Cycle) {}, "Reconciled"},
 		"the handler has changed the object": {
 			func(f *fixture, _ *record.Cycle) { f.edit("fn", set("x", "spec", "color")) },
-			"failed: false, continues: true",
+			nil,
 		},
 		"the object has changed during the cycle": {func(f *fixture, c *record.Cycle) {
 			first := storage.Patch{}
@@ -138,49 +158,50 @@ func TestConditionsForeseeTheNextCycle(t *testing.T) {
 			}
 			f.change(patch.ApplyMerge(first, m{"metadata": m{"annotations": m{"kopf.zalando.org/other": `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"create","success":true,"cycle":"4711"}`}}}))
 			f.refresh(f.cached())
-		}, "failed: false, continues: true"},
+		}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			f, asked := newFixture(t, m{}), []string(nil)
+			f := newFixture(t, generation)
 			test.prepare(f, nil)
 			c := f.finished(cause.Create, "fn", "other")
 			c.Declared, c.IsDue = []string{"fn", "other"}, func(string, object.Essence, object.Essence) bool { return true }
-			f.write(Update{Cycle: c, Decision: Decision{Conditions: saying(c, &asked)}})
-			f.expect("said", asked[0], test.want)
+			f.write(Update{Cycle: c, Decision: f.saying(c)})
+			f.expect("said", f.ready(), test.want)
 		})
 	}
 }
 
 func TestConditionsAreWrittenToAStatusThatIsNoSubresource(t *testing.T) {
-	f, asked := newFixture(t, m{}), []string(nil)
+	f := newFixture(t, generation)
 	f.server.statusSubresource, f.target.StatusSubresource = false, false
 	c := f.finished(cause.Create, "fn")
-	f.write(Update{Cycle: c, Decision: Decision{Conditions: saying(c, &asked)}})
+	f.write(Update{Cycle: c, Decision: f.saying(c)})
 	f.expectSent("PATCH")
-	f.expect("status", f.field("status"), m{"condition": "failed: false, continues: false"})
+	f.expect("said", f.ready(), "Reconciled")
 	f.expect("events", len(f.events), 0)
 }
 
 func TestTheEndOfACycleSetsItsAnnotations(t *testing.T) {
-	mark := func(c *record.Cycle) func() map[string]string {
-		return func() map[string]string { return map[string]string{"mark": fmt.Sprint(c.Progress.Load("fn").Failure)} }
+	marking := func(f *fixture, c *record.Cycle) plan.Decision {
+		return plan.Decision{Marks: f.decided(c).Marks, Annotations: map[string]string{"always": "x"}}
 	}
-	always := map[string]string{"always": "x"}
 	tests := map[string]struct {
-		cycle func(f *fixture) *record.Cycle
-		want  any
+		annotations m
+		cycle       func(f *fixture) *record.Cycle
+		want        any
 	}{
-		"the cycle ends":       {func(f *fixture) *record.Cycle { return f.finished(cause.Create, "fn") }, "false"},
-		"the cycle stays open": {func(f *fixture) *record.Cycle { return f.cycle(cause.Create, "fn") }, nil},
-		"its handler is failed": {func(f *fixture) *record.Cycle {
+		"the cycle ends":       {nil, func(f *fixture) *record.Cycle { return f.finished(cause.Create, "fn") }, `{"done":{"fn":"2"}}`},
+		"the cycle stays open": {nil, func(f *fixture) *record.Cycle { return f.cycle(cause.Create, "fn") }, nil},
+		"its handler is failed": {nil, func(f *fixture) *record.Cycle {
 			f.edit("fn", set("x", "spec", "bad"))
 			return f.finished(cause.Create, "fn")
-		}, "true"},
+		}, `{"failed":{"fn":"2"}}`},
+		"it was marked before": {m{"mark": `{"done":{"fn":"2"}}`}, func(f *fixture) *record.Cycle { return f.finished(cause.Create, "fn") }, `{"done":{"fn":"2"}}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, m{})
+			f := newFixture(t, m{"annotations": test.annotations})
 			f.rejects = func(object m) error {
 				if spec, _ := object["spec"].(m); spec["bad"] != nil {
 					return answer(http.StatusUnprocessableEntity)
@@ -188,7 +209,7 @@ func TestTheEndOfACycleSetsItsAnnotations(t *testing.T) {
 				return nil
 			}
 			c := test.cycle(f)
-			f.write(Update{Cycle: c, Decision: Decision{AtEnd: mark(c), Annotations: always}})
+			f.write(Update{Cycle: c, Decision: marking(f, c)})
 			f.expect("mark", f.field("metadata", "annotations", "mark"), test.want)
 			f.expect("always", f.field("metadata", "annotations", "always"), "x")
 		})
@@ -201,11 +222,6 @@ func TestTheEndOfACycleSetsItsAnnotations(t *testing.T) {
 			return records.End(f.t.Context(), &record.Cycle{Reason: cause.Create, New: records.Essence(body, nil), Progress: f.cycle(cause.Create).Progress}, body, into, f.report)
 		})
 	}}}
-	f.write(Update{Cycle: c, Decision: Decision{AtEnd: mark(c), Annotations: always}})
+	f.write(Update{Cycle: c, Decision: marking(f, c)})
 	f.expect("what is set", []any{f.field("spec", "event"), f.field("metadata", "annotations", "always"), f.field("metadata", "annotations", "mark")}, []any{"x", "x", nil})
-
-	none := Decision{AtEnd: func() map[string]string { return nil }, Annotations: always}
-	if got := none.annotations(true); got["always"] != "x" {
-		t.Errorf("got %v", got)
-	}
 }

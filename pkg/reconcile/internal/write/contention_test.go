@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/contention"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -24,7 +23,7 @@ func contendAs(t *testing.T, name string, metadata m, path ...string) *fixture {
 	f := newFixture(t, metadata)
 	f.managers = []metav1.ManagedFieldsEntry{{Manager: "x", Operation: "Update", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:a":{}}}`)}}
 	f.writer = New(Config{Name: name, Records: f.writer.Records, ContentionDelays: []time.Duration{time.Minute}})
-	for range contention.Threshold + 1 {
+	for range threshold + 1 {
 		f.refresh(f.cached())
 		f.edit("a", set("ours", path...))
 		f.write(Update{})
@@ -77,7 +76,7 @@ func TestAPrunedFieldIsNoContention(t *testing.T) {
 		f := newFixture(t, m{})
 		f.prunesStatus = true
 		f.writer = New(Config{Records: f.writer.Records, ContentionDelays: []time.Duration{time.Minute}})
-		for range contention.Threshold + 1 {
+		for range threshold + 1 {
 			f.refresh(f.cached())
 			f.edit("a", set("ours", "status", "a"))
 			f.write(Update{})
@@ -106,7 +105,7 @@ func TestAuthorOfContention(t *testing.T) {
 		`the field manager "x" (Apply)`:                          {Manager: "x", Operation: metav1.ManagedFieldsOperationApply},
 		`the field manager "x" (Update at 2026-01-02T03:04:05Z)`: {Manager: "x", Operation: metav1.ManagedFieldsOperationUpdate, Time: &at},
 	} {
-		if got := (contended{by: by}).author(); got != want {
+		if got := (finding{by: by}).author(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -122,7 +123,7 @@ func TestFailingStorageOfLeftoversIsReported(t *testing.T) {
 	f := newFixture(t, m{})
 	leftovers := f.cycle(cause.NoOp, "a")
 	f.writer.Records.Storages.Progress = failingProgress{Progress: settings.Settings{}.WithDefaults().Persistence.Progress, purge: errStorage}
-	if err := f.writeFails(Update{Decision: Decision{Leftovers: leftovers}}); !errors.Is(err, errStorage) {
+	if err := f.writeFails(Update{Decision: plan.Decision{Leftovers: leftovers}}); !errors.Is(err, errStorage) {
 		t.Errorf("got %v", err)
 	}
 	f.expectSent("")
@@ -131,7 +132,7 @@ func TestFailingStorageOfLeftoversIsReported(t *testing.T) {
 func TestADecisionThatFailsIsMadeAgainInALaterPass(t *testing.T) {
 	f := newFixture(t, m{})
 	failure := errStorage
-	u := Update{Cycle: f.finished(cause.Create, "a"), Decide: func(context.Context, *object.Body) (Decision, error) { return Decision{}, failure }}
+	u := Update{Cycle: f.finished(cause.Create, "a"), Decide: func(context.Context, *object.Body) (plan.Decision, error) { return plan.Decision{}, failure }}
 	f.faults = []fault{{before: func() { f.change(m{"spec": m{"size": int64(2)}}) }}}
 	if err := f.writeFails(u); !errors.Is(err, errStorage) {
 		t.Errorf("got %v", err)

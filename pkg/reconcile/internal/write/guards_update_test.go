@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -145,8 +146,8 @@ func TestGuard16AnEmptyPatchIsNotSent(t *testing.T) {
 	}{
 		"nothing to write":                 {func(*fixture) {}, func(*fixture) Update { return Update{} }},
 		"the value is there already":       {func(f *fixture) { f.edit("a", set(int64(1), "spec", "size")) }, func(*fixture) Update { return Update{} }},
-		"the finalizer is there already":   {func(*fixture) {}, func(*fixture) Update { return Update{Decision: Decision{AddFinalizer: true}} }},
-		"there are no leftovers to remove": {func(*fixture) {}, func(f *fixture) Update { return Update{Decision: Decision{Leftovers: f.cycle(cause.NoOp, "a")}} }},
+		"the finalizer is there already":   {func(*fixture) {}, func(*fixture) Update { return Update{Decision: plan.Decision{AddFinalizer: true}} }},
+		"there are no leftovers to remove": {func(*fixture) {}, func(f *fixture) Update { return Update{Decision: plan.Decision{Leftovers: f.cycle(cause.NoOp, "a")}} }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -184,23 +185,23 @@ func TestGuard17AStoppingOperatorDoesNotEndACycleThatOthersHaveChanged(t *testin
 
 func TestGuard18TheFinalizerStaysForDaemonsAndFailures(t *testing.T) {
 	tests := map[string]struct {
-		change func(c *record.Cycle, d *Decision)
+		change func(c *record.Cycle, d *plan.Decision)
 		stays  bool
 	}{
-		"all handlers have succeeded": {func(*record.Cycle, *Decision) {}, false},
-		"a daemon runs":               {func(_ *record.Cycle, d *Decision) { d.DaemonsRunning = true }, true},
-		"a handler failed":            {func(c *record.Cycle, _ *Decision) { c.FailHandler("a", errDown) }, false},
-		"a handler failed, and holds the object": {func(c *record.Cycle, _ *Decision) {
+		"all handlers have succeeded": {func(*record.Cycle, *plan.Decision) {}, false},
+		"a daemon runs":               {func(_ *record.Cycle, d *plan.Decision) { d.DaemonsRunning = true }, true},
+		"a handler failed":            {func(c *record.Cycle, _ *plan.Decision) { c.FailHandler("a", errDown) }, false},
+		"a handler failed, and holds the object": {func(c *record.Cycle, _ *plan.Decision) {
 			c.HoldOnFailure = []string{"a"}
 			c.FailHandler("a", errDown)
 		}, true},
-		"a handler has not finished": {func(c *record.Cycle, _ *Decision) { c.Progress.Include("b", cause.Delete, false) }, true},
-		"a handler cannot be called": {func(c *record.Cycle, _ *Decision) { c.Progress.SetAside("b", errDown) }, true},
+		"a handler has not finished": {func(c *record.Cycle, _ *plan.Decision) { c.Progress.Include("b", cause.Delete, false) }, true},
+		"a handler cannot be called": {func(c *record.Cycle, _ *plan.Decision) { c.Progress.SetMisfit("b", errDown) }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, deleting(ours))
-			c, d := f.finished(cause.Delete, "a"), Decision{RemoveFinalizer: true}
+			c, d := f.finished(cause.Delete, "a"), plan.Decision{RemoveFinalizer: true}
 			test.change(c, &d)
 			outcome := f.write(Update{Cycle: c, Decision: d})
 			f.expect("gone", outcome.Gone, !test.stays)
@@ -218,11 +219,11 @@ func TestGuard19DecisionsAreMadeAgainOnEveryVersion(t *testing.T) {
 	f.faults = []fault{{before: func() { f.change(m{"metadata": m{"labels": m{"matches": "yes"}}}) }}}
 	var asked []string
 	update := Update{
-		Cycle: f.finished(cause.Delete, "a"), Decision: Decision{RemoveFinalizer: true},
-		Decide: func(_ context.Context, body *object.Body) (Decision, error) {
+		Cycle: f.finished(cause.Delete, "a"), Decision: plan.Decision{RemoveFinalizer: true},
+		Decide: func(_ context.Context, body *object.Body) (plan.Decision, error) {
 			asked = append(asked, body.ResourceVersion())
 			// Another deletion handler is for the object by now.
-			return Decision{RemoveFinalizer: body.Labels()["matches"] == ""}, nil
+			return plan.Decision{RemoveFinalizer: body.Labels()["matches"] == ""}, nil
 		},
 	}
 	outcome := f.write(update)
@@ -235,10 +236,10 @@ func TestGuard19DecisionsAreMadeAgainOnEveryVersion(t *testing.T) {
 func TestGuard19DecisionsAreMadeAgainInALaterPass(t *testing.T) {
 	f := newFixture(t, deleting(ours))
 	f.faults = []fault{{err: errDown}}
-	decision := Decision{RemoveFinalizer: true}
-	decide := func(context.Context, *object.Body) (Decision, error) { return decision, nil }
+	decision := plan.Decision{RemoveFinalizer: true}
+	decide := func(context.Context, *object.Body) (plan.Decision, error) { return decision, nil }
 	_ = f.writeFails(Update{Cycle: f.finished(cause.Delete, "a"), Decision: decision, Decide: decide})
-	decision = Decision{RemoveFinalizer: true, DaemonsRunning: true}
+	decision = plan.Decision{RemoveFinalizer: true, DaemonsRunning: true}
 	f.expect("ended", f.flush().Ended, false)
 	f.expect("finalizers", f.field("metadata", "finalizers"), []any{ours})
 	f.expect("record is kept", f.storedRecord("a").Success, true)
@@ -248,14 +249,14 @@ func TestGuard19DecisionsAreMadeAgainInALaterPass(t *testing.T) {
 func TestNothingIsWrittenForHandlersThatCannotBeCalled(t *testing.T) {
 	f := newFixture(t, m{})
 	c := f.cycle(cause.Create)
-	c.Progress.SetAside("a", errDown)
+	c.Progress.SetMisfit("a", errDown)
 	outcome := f.write(Update{Cycle: c})
 	f.expectSent("")
 	f.expect("ended", outcome.Ended, false)
 }
 
 func TestAnnotationsAreSetByTheSameWrite(t *testing.T) {
-	honored := Decision{Annotations: map[string]string{"example.com/honored": "1"}}
+	honored := plan.Decision{Annotations: map[string]string{"example.com/honored": "1"}}
 	f := newFixture(t, m{})
 	c := f.finished(cause.Create, "a")
 	f.write(Update{Cycle: c, Decision: honored})
@@ -278,7 +279,7 @@ func TestLeftoverRecordsAreRemoved(t *testing.T) {
 		return records.Storages.Progress.Store(t.Context(), body, into, "a", &storage.Record{Started: time.Now(), Purpose: cause.Update})
 	})
 	f.refresh(f.cached())
-	f.write(Update{Decision: Decision{Leftovers: f.cycle(cause.NoOp, "a")}})
+	f.write(Update{Decision: plan.Decision{Leftovers: f.cycle(cause.NoOp, "a")}})
 	f.expectSent("PATCH")
 	f.expect("record", f.storedRecord("a") == nil, true)
 }

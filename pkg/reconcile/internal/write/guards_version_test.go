@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -29,7 +30,7 @@ func TestGuard01EveryPatchIsBoundToAVersion(t *testing.T) {
 	f.rejects = rejecting(http.StatusUnprocessableEntity, "spec", "bad")
 	c := f.cycle(cause.Create, "a", "b", "c")
 	succeed(c, "a", "b")
-	f.write(Update{Cycle: c, Decision: Decision{AddFinalizer: true}})
+	f.write(Update{Cycle: c, Decision: plan.Decision{AddFinalizer: true}})
 	for _, r := range f.requests {
 		version, _ := object.Lookup(r.patch, object.Path{"metadata", "resourceVersion"})
 		f.expect(r.name+": version", version, r.version)
@@ -41,7 +42,7 @@ func TestGuard01EveryPatchIsBoundToAVersion(t *testing.T) {
 func TestGuard01AWriteDoesNotUndoTheWriteOfAnother(t *testing.T) {
 	f := newFixture(t, m{})
 	f.faults = []fault{{before: func() { f.change(m{"metadata": m{"finalizers": []any{theirs}}}) }}}
-	f.write(Update{Decision: Decision{AddFinalizer: true}})
+	f.write(Update{Decision: plan.Decision{AddFinalizer: true}})
 	f.expect("finalizers", f.field("metadata", "finalizers"), []any{theirs, ours})
 }
 
@@ -136,7 +137,7 @@ func TestGuard08AnotherUIDMeansGone(t *testing.T) {
 	tests := map[string]func(f *fixture) (gone bool){
 		"in a write": func(f *fixture) bool {
 			f.faults = []fault{{before: f.replace}}
-			return f.write(Update{Cycle: f.cycle(cause.Create, "a"), Decision: Decision{AddFinalizer: true}}).Gone
+			return f.write(Update{Cycle: f.cycle(cause.Create, "a"), Decision: plan.Decision{AddFinalizer: true}}).Gone
 		},
 		"at the beginning of a pass": func(f *fixture) bool {
 			cached := f.cached()
@@ -165,7 +166,7 @@ func TestGuard09TheLastFinalizerMeansGone(t *testing.T) {
 	f := newFixture(t, deleting(ours))
 	cached := f.cached()
 	f.edit("a", set("x", "spec", "a"))
-	outcome := f.write(Update{Cycle: f.finished(cause.Delete, "a"), Decision: Decision{RemoveFinalizer: true}})
+	outcome := f.write(Update{Cycle: f.finished(cause.Delete, "a"), Decision: plan.Decision{RemoveFinalizer: true}})
 	f.expectSent("PATCH") // neither the edits nor the records: they are deleted, too
 	f.expect("object", f.object == nil, true)
 	f.expect("gone, ended", []bool{outcome.Gone, outcome.Ended}, []bool{true, true})
@@ -196,7 +197,7 @@ func TestGuard09NoLaterVersionBringsADeletedObjectBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, test.metadata)
 			shown := patch.ApplyMerge(f.object, m{"metadata": test.later})
-			f.write(Update{Cycle: f.finished(cause.Delete, "a"), Decision: Decision{RemoveFinalizer: true}})
+			f.write(Update{Cycle: f.finished(cause.Delete, "a"), Decision: plan.Decision{RemoveFinalizer: true}})
 			f.state.MarkGone() // as the engine does at the end of the pass
 			f.store(shown)
 			f.state.Reset(f.cached().GetUID())
@@ -209,7 +210,7 @@ func TestGuard09NoLaterVersionBringsADeletedObjectBack(t *testing.T) {
 
 func TestGuard09AnotherFinalizerKeepsTheObject(t *testing.T) {
 	f := newFixture(t, deleting(ours, theirs))
-	outcome := f.write(Update{Cycle: f.finished(cause.Delete, "a"), Decision: Decision{RemoveFinalizer: true}})
+	outcome := f.write(Update{Cycle: f.finished(cause.Delete, "a"), Decision: plan.Decision{RemoveFinalizer: true}})
 	f.expect("gone, ended", []bool{outcome.Gone, outcome.Ended}, []bool{false, true})
 	f.expect("finalizers", f.field("metadata", "finalizers"), []any{theirs})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -156,7 +156,7 @@ func succeed(c *record.Cycle, ids ...string) {
 func (f *fixture) edit(id string, fill func(*patch.Patch)) {
 	p := &patch.Patch{}
 	fill(p)
-	f.state.Add(execution.Edit{ID: id, Patch: p, Done: func() { f.done[id]++ }})
+	f.state.Add(call.Edit{ID: id, Patch: p, Done: func() { f.done[id]++ }})
 }
 
 // set returns what sets a field.

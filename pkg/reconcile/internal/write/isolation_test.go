@@ -13,7 +13,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -141,7 +141,7 @@ func TestTheLargestEditIsBlamedForARejectionThatRepeats(t *testing.T) {
 			for _, id := range []string{"a", "b"} {
 				p := &patch.Patch{}
 				p.Set(test.edits[id], "spec", id)
-				s.Add(execution.Edit{ID: id, Patch: p})
+				s.Add(call.Edit{ID: id, Patch: p})
 			}
 			if got := s.largestEdit(m{}); got.ID != test.want {
 				t.Errorf("got %s", got.ID)
@@ -200,9 +200,9 @@ func TestOnlyTheRestOfAnEditIsBlamed(t *testing.T) {
 	stored.Set("long", "spec", "a")
 	other.Set("x", "spec", "b")
 	s.Add(
-		execution.Edit{ID: "status", Patch: &patch.Patch{}, Result: "a very long result", StatusWritten: true},
-		execution.Edit{ID: "stored", Patch: stored},
-		execution.Edit{ID: "other", Patch: other},
+		call.Edit{ID: "status", Patch: &patch.Patch{}, Result: "a very long result", StatusWritten: true},
+		call.Edit{ID: "stored", Patch: stored},
+		call.Edit{ID: "other", Patch: other},
 	)
 	if got := s.largestEdit(m{"spec": m{"a": "long"}}); got.ID != "other" {
 		t.Errorf("got %s", got.ID)
@@ -215,7 +215,7 @@ func TestARejectedConditionFailsNoHandler(t *testing.T) {
 	c := f.finished(cause.Create, "a")
 	p := &patch.Patch{}
 	p.Set([]any{}, "status", "conditions")
-	f.state.Add(execution.Edit{ID: "a", Patch: p, BestEffort: true})
+	f.state.Add(call.Edit{ID: "a", Patch: p, BestEffort: true})
 	f.expect("ended", f.write(Update{Cycle: c}).Ended, true)
 	_, failed := c.Progress.Counts()
 	f.expect("failed, events", []int{failed, len(f.events)}, []int{0, 0})
@@ -228,9 +228,9 @@ func TestARejectionIsNoOutcomeOfTheHandler(t *testing.T) {
 	c := f.finished(cause.Create, "a")
 	p := &patch.Patch{}
 	p.Set("x", "spec", "bad")
-	f.state.Add(execution.Edit{ID: "a", Patch: p, Revise: func(error) execution.Outcome {
+	f.state.Add(call.Edit{ID: "a", Patch: p, Revise: func(error) call.Outcome {
 		t.Error("the handler is asked")
-		return execution.Outcome{}
+		return call.Outcome{}
 	}})
 	f.write(Update{Cycle: c})
 	_, failed := c.Progress.Counts()

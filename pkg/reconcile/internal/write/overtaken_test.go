@@ -8,7 +8,8 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -81,7 +82,7 @@ func TestGuard10AllWritesOfAPassYieldToOthers(t *testing.T) {
 					return other.do(f, records, body, into)
 				})
 			}}}
-			f.expect("changed by others", f.write(Update{Decision: Decision{AddFinalizer: true}}).ChangedByOthers, true)
+			f.expect("changed by others", f.write(Update{Decision: plan.Decision{AddFinalizer: true}}).ChangedByOthers, true)
 			f.edit("a", set("ours", "spec", "a"))
 			f.write(Update{Cycle: c})
 			f.expect("edit", f.field("spec", "a"), nil)
@@ -148,10 +149,10 @@ func TestAnEndWithoutAResponseIsNotRepeatedIfTheBaseStays(t *testing.T) {
 	both.Progress.Load("x").Retries, both.Progress.Load("y").Retries = 1, 1
 	f.write(Update{Cycle: both})
 	first := next(1)
-	first.Progress.Revise("x", execution.Outcome{Final: true})
+	first.Progress.Revise("x", call.Outcome{Final: true})
 	f.write(Update{Cycle: first})
 	last := next(3)
-	last.Progress.Revise("y", execution.Outcome{Final: true})
+	last.Progress.Revise("y", call.Outcome{Final: true})
 	f.faults = []fault{{lost: errors.New("timeout")}}
 	_ = f.writeFails(Update{Cycle: last})
 	f.flush()
@@ -245,9 +246,9 @@ func TestHasAdvanced(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			progress := execution.NewProgress(func(string) *storage.Record { return test.before })
+			progress := call.NewProgress(func(string) *storage.Record { return test.before })
 			state := progress.Load("a")
-			progress.LeaveOver(open)
+			progress.MarkLeftovers(open)
 			if got := hasAdvanced(test.theirs, state); got != test.want {
 				t.Errorf("got %v", got)
 			}

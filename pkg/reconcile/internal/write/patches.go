@@ -7,7 +7,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -19,7 +19,7 @@ func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
 		return nil, nil
 	}
 	wanted := s.body.Raw()
-	s.state.dropEdits(func(edit execution.Edit) bool {
+	s.state.dropEdits(func(edit call.Edit) bool {
 		merge, err := resolve(edit, wanted)
 		if err != nil {
 			s.failHandler(u, edit, err)
@@ -37,7 +37,7 @@ func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
 }
 
 // resolve converts an edit to a merge patch for the object in its current state.
-func resolve(edit execution.Edit, body map[string]any) (map[string]any, error) {
+func resolve(edit call.Edit, body map[string]any) (map[string]any, error) {
 	merge, err := edit.Patch.Resolve(body)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *Session) recordsPatch(ctx context.Context, u *Update, edits map[string]
 	}
 	if !u.deletesObject(s.body, s.writer.finalizer()) {
 		if !u.isPartial() { // a request is not honored before the outcomes are stored
-			for key, value := range u.Decision.annotations(u.endsCycle() && !u.finished) {
+			for key, value := range u.Decision.AnnotationsOf(u.endsCycle() && !u.finished) {
 				into.Set(object.Path{"metadata", "annotations", key}, value)
 			}
 		}
@@ -83,7 +83,8 @@ func (s *Session) recordsPatch(ctx context.Context, u *Update, edits map[string]
 		}
 	}
 	records := s.writer.Records
-	switch leftovers := u.Decision.Leftovers; {
+	leftovers := u.Decision.Leftovers
+	switch {
 	case u.deletesObject(s.body, s.writer.finalizer()) || u.finished:
 		return into, nil
 	case leftovers != nil:

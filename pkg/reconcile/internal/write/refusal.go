@@ -1,22 +1,66 @@
 package write
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// unstorableError is an error of the operator's own storages, before anything is sent.
-type unstorableError struct{ err error }
+// The API server refuses a write in one of these ways, which a repetition does not change:
+//
+//	it rejects the content      the handler of the rejected edit fails, and the others are written
+//	a permission is missing     the forbidden edits are withheld, because an administrator can grant it
+//	nothing can be stored       if the object is being deleted, less and less is written
 
-func (e *unstorableError) Error() string { return e.err.Error() }
+// isRejected reports whether the server rejects the content of a write, so that retrying is
+// useless.
+func isRejected(err error) bool {
+	if !isStatusOfServer(err) {
+		return false // of a proxy, for example
+	}
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		(apierrors.IsForbidden(err) && !lacksPermission(err)) || apierrors.IsRequestEntityTooLargeError(err) || isTooLarge(err)
+}
 
-func (e *unstorableError) Unwrap() error { return e.err }
+// lacksPermission reports whether the operator was forbidden to write without a reason in the
+// content, as for the lack of a permission: an administrator can grant it, and then the same
+// write succeeds. Policies name their causes, and webhooks that deny a write do not name the
+// object; everything else may be about permissions, such as those that admission plugins ask for.
+func lacksPermission(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Name != "" && len(details.Causes) == 0
+}
+
+// isForbidden reports whether the server has refused a write before it looked at the content.
+func isForbidden(err error) bool {
+	return isStatusOfServer(err) && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err))
+}
+
+// isTooLarge reports whether etcd rejects an object for its size. The API server returns a
+// separate error with the text of etcd.
+func isTooLarge(err error) bool {
+	passedOn := apierrors.IsInternalError(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown
+	return passedOn && (strings.Contains(err.Error(), "request is too large") || strings.Contains(err.Error(), "message larger than max"))
+}
 
 // isRefused reports whether a write has no effect for a reason that a repetition does not
 // change: its content is rejected, a permission is missing, or a storage cannot store.
@@ -25,9 +69,320 @@ func isRefused(err error) bool {
 	return isRejected(err) || isForbidden(err) || errors.As(err, &unstorable)
 }
 
-// isForbidden reports whether the server has refused a write before it looked at the content.
-func isForbidden(err error) bool {
-	return isStatusOfServer(err) && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err))
+// unstorableError is an error of the operator's own storages, before anything is sent.
+type unstorableError struct{ err error }
+
+func (e *unstorableError) Error() string { return e.err.Error() }
+
+func (e *unstorableError) Unwrap() error { return e.err }
+
+func storeFailed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &unstorableError{fmt.Errorf("the progress of the handlers cannot be stored: %w", err)}
+}
+
+// isolateRejected finds out which edits cause the rejection of a write. It asks the server to
+// validate the records alone, and then with one more edit at a time, without storing anything,
+// so that the valid edits are written together with the records. A rejected edit counts as a
+// failure of its handler. If what the server accepts changes meanwhile, a later pass decides. If
+// the server would accept all edits, the rejection must repeat in a later pass before the largest
+// edit is blamed: etcd's limit for sizes is not a part of validations.
+func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection error) error {
+	refused, err := s.isolateConditions(ctx, u)
+	if refused || err != nil {
+		return err
+	}
+	suspects := s.state.edits
+	s.state.edits = nil
+	u.withheld.all = suspects
+	tried := 0
+	defer func() { s.state.edits = append(s.state.edits, suspects[tried:]...) }() // also after a panic of a storage
+	if err := s.dryRun(ctx, u); err != nil || len(suspects) == 0 {
+		if err != nil && !isRejected(err) {
+			return err
+		}
+		return fmt.Errorf("the API server rejects the operator's own records: %w", rejection)
+	}
+	for tried < len(suspects) {
+		tried++
+		if err := s.tryEdit(ctx, u, suspects[tried-1]); err != nil {
+			return err
+		}
+	}
+	if len(s.state.edits) == len(suspects) {
+		if !u.rejected { // most likely it passes
+			u.rejected = true
+			return rejection
+		}
+		largest := s.state.largestEdit(s.body.Raw())
+		s.failHandler(u, largest, rejection)
+		s.state.drop(largest)
+	}
+	return nil
+}
+
+// tryEdit asks the server whether it would accept one more edit, and drops the edit if not. A
+// rejection is the fault of that edit only if the server still accepts the others: a policy can
+// begin at any moment, and reject any of them. An edit for which a permission is missing is
+// withheld.
+func (s *Session) tryEdit(ctx context.Context, u *Update, next call.Edit) error {
+	accepted := s.state.edits
+	tried := append(slices.Clip(s.state.edits), next)
+	s.state.edits = tried
+	left, err := leftOf(next, s.body.Raw())
+	if err == nil && len(left) == 0 {
+		return nil // it is written already
+	}
+	rejection := s.dryRun(ctx, u)
+	if lacksPermission(rejection) {
+		s.state.edits = accepted
+		u.withhold(rejection, next)
+		return nil
+	}
+	if !isRejected(rejection) || len(s.state.edits) == len(accepted) { // its transformation has failed
+		return rejection
+	}
+	if err := s.dryRunWith(ctx, u, accepted); err != nil {
+		return err
+	}
+	s.failHandler(u, next, rejection)
+	s.state.drop(next)
+	return nil
+}
+
+// dryRunWith is dryRun with other edits than those of the state, which keeps them, also after a
+// panic of a storage.
+func (s *Session) dryRunWith(ctx context.Context, u *Update, edits []call.Edit) error {
+	all := s.state.edits
+	s.state.edits = edits
+	defer func() { s.state.edits = all }()
+	return s.dryRun(ctx, u)
+}
+
+// dryRun asks the server whether it would accept the update with the current edits.
+func (s *Session) dryRun(ctx context.Context, u *Update) error {
+	main, status := s.editsPatch(u)
+	records, err := s.recordsPatch(ctx, u, main)
+	if err != nil {
+		return err
+	}
+	var inStatus map[string]any
+	if s.target.StatusSubresource {
+		records, inStatus = patch.SplitStatus(records)
+	}
+	if err := s.dryRunPatch(ctx, "status", status); err != nil {
+		return err
+	}
+	if err := s.dryRunPatch(ctx, "", patch.Minimal(s.body.Raw(), main, records)); err != nil || len(s.state.edits) > 0 {
+		return err
+	}
+	return s.dryRunPatch(ctx, "status", patch.Minimal(s.body.Raw(), inStatus))
+}
+
+// dryRunPatch asks about one patch of the main part or of the status.
+func (s *Session) dryRunPatch(ctx context.Context, part string, merge map[string]any) error {
+	if len(merge) == 0 {
+		return nil
+	}
+	text, err := s.bind(merge)
+	if err != nil {
+		return err
+	}
+	err = s.target.API.DryRun(ctx, s.target.Key.NamespacedName, s.subresourceOf(part), text)
+	s.writer.Metrics.Write(s.target.Key.Resource, metrics.Check, answerOf(err))
+	return err
+}
+
+// largestEdit returns the edit of which the most is left to be written, which is the likely cause
+// of rejections by etcd for the size of the object.
+func (s *State) largestEdit(body map[string]any) (largest call.Edit) {
+	size := -1
+	for _, edit := range s.edits {
+		left, _ := leftOf(edit, body)
+		text, _ := json.Marshal(left)
+		if len(text) > size {
+			largest = edit
+			size = len(text)
+		}
+	}
+	return largest
+}
+
+// leftOf returns what is left to be written of an edit.
+func leftOf(edit call.Edit, body map[string]any) (map[string]any, error) {
+	merge, err := resolve(edit, body)
+	return patch.Minimal(body, merge), err
+}
+
+// drop removes one edit.
+func (s *State) drop(one call.Edit) {
+	s.dropEdits(func(edit call.Edit) bool { return edit.Patch == one.Patch })
+}
+
+// failHandler records the failure of the handler whose edit cannot be written. An error of a
+// transformation counts as if the handler had returned it. All other failures are final: the
+// handler would want the same again.
+func (s *Session) failHandler(u *Update, edit call.Edit, err error) {
+	if edit.BestEffort {
+		s.report.Log.V(1).Info("The object has no room for a condition.", "problem", err.Error())
+		return
+	}
+	var transform *patch.TransformError
+	if errors.As(err, &transform) && edit.Revise != nil {
+		outcome := edit.Revise(err)
+		if u.Cycle.ReviseHandler(edit.ID, outcome) || u.Calls.ReviseHandler(edit.ID, outcome) {
+			s.report.Outcome(s.body, edit.ID, outcome)
+			return
+		}
+	}
+	if !u.Cycle.FailHandler(edit.ID, err) {
+		u.Calls.FailHandler(edit.ID, err)
+	}
+	id := s.report.ReportedID(edit.ID)
+	s.report.Log.Error(err, "The edit of the handler cannot be written to the object; the handler failed.", "handler", id)
+	s.report.Event(s.body, report.Warning, "WriteRejected", fmt.Sprintf("Handler %s failed: its edit was rejected: %s", id, err))
+}
+
+// withheld is the part of an update that a commit leaves out, because the API server forbids it for
+// what seems to be the lack of a permission. Only the progress of the other handlers is written
+// then: their edits and records, as if the pass went on. The update stays in the State, and the
+// next pass tries all of it again.
+type withheld struct {
+	// refusal is the response of the server. Nil means that the update is complete.
+	refusal error
+	edits   []call.Edit
+	// all contains all edits, in the order of the calls of their handlers.
+	all []call.Edit
+}
+
+// sort sorts edits in the order of the calls of their handlers.
+func (w *withheld) sort(edits []call.Edit) {
+	place := func(one call.Edit) int {
+		return slices.IndexFunc(w.all, func(edit call.Edit) bool { return edit.Patch == one.Patch })
+	}
+	slices.SortStableFunc(edits, func(a, b call.Edit) int { return cmp.Compare(place(a), place(b)) })
+}
+
+// isPartial reports whether something is withheld.
+func (u *Update) isPartial() bool { return u.withheld.refusal != nil }
+
+func (u *Update) withhold(refusal error, edits ...call.Edit) {
+	u.withheld.refusal = refusal
+	u.withheld.edits = append(u.withheld.edits, edits...)
+	u.withheld.sort(u.withheld.edits)
+}
+
+// isWithheld reports whether the record of a handler must not be stored, because an edit of it is
+// withheld. The records of a handler and of its sub-handlers are stored together.
+func (u *Update) isWithheld(id string) bool {
+	return slices.ContainsFunc(u.withheld.edits, func(edit call.Edit) bool { return u.parentOf(edit.ID) == u.parentOf(id) })
+}
+
+// parentOf returns the declared handler that a sub-handler belongs to, or else the id itself.
+func (u *Update) parentOf(id string) string {
+	if u.Cycle == nil {
+		return id
+	}
+	return cmp.Or(u.Cycle.ParentOf(id), id)
+}
+
+// isolateForbidden finds out which edits are forbidden, and withholds them and the conditions. An
+// administrator can grant what is missing, so no handler fails. If not even the records alone are
+// permitted, nothing is tried but these: the role lacks the permission for every write.
+func (s *Session) isolateForbidden(ctx context.Context, u *Update, refusal error) error {
+	if u.isPartial() || !lacksPermission(refusal) || u.deletesObject(s.body, s.writer.finalizer()) {
+		return refusal
+	}
+	suspects := s.state.edits
+	withConditions := s.hasConditions(u)
+	if len(suspects) == 0 && !withConditions {
+		return refusal
+	}
+	s.state.edits = nil
+	u.withheld.all = suspects
+	u.withhold(refusal, suspects...)
+	is, err := s.isIndivisible(ctx, u, withConditions)
+	if is || err != nil {
+		return err
+	}
+	if err := s.dryRun(ctx, u); err != nil {
+		return err
+	}
+	for _, next := range suspects {
+		if !s.isResolvable(next) {
+			continue // it builds on an edit that is withheld
+		}
+		u.withheld.edits = without(u.withheld.edits, next)
+		if err := s.tryEdit(ctx, u, next); err != nil {
+			return err
+		}
+	}
+	if len(u.withheld.edits) == 0 && !withConditions {
+		return refusal // the policy has ended, or is not for dry runs
+	}
+	return nil
+}
+
+// isIndivisible reports whether an update that was forbidden has only one part: it is withheld, and
+// nothing is left to write.
+func (s *Session) isIndivisible(ctx context.Context, u *Update, withConditions bool) (bool, error) {
+	parts := len(u.withheld.edits)
+	if withConditions {
+		parts++
+	}
+	if parts > 1 {
+		return false, nil
+	}
+	records, err := s.recordsPatch(ctx, u, nil)
+	return len(patch.Minimal(s.body.Raw(), records)) == 0, err
+}
+
+// isResolvable reports whether an edit can be computed after those that are not withheld.
+func (s *Session) isResolvable(next call.Edit) bool {
+	wanted := s.body.Raw()
+	for _, edit := range append(slices.Clip(s.state.edits), next) {
+		merge, err := resolve(edit, wanted)
+		if err != nil {
+			return false
+		}
+		wanted = patch.ApplyMerge(wanted, merge)
+	}
+	return true
+}
+
+func without(edits []call.Edit, one call.Edit) []call.Edit {
+	return slices.DeleteFunc(edits, func(edit call.Edit) bool { return edit.Patch == one.Patch })
+}
+
+// withheldError returns the refusal of what the commit has left out, or nil if it is complete.
+func (s *Session) withheldError(u *Update) error {
+	if !u.isPartial() {
+		return nil
+	}
+	var ids []string
+	for _, edit := range u.withheld.edits {
+		ids = append(ids, s.report.ReportedID(edit.ID))
+	}
+	if len(ids) == 0 {
+		return fmt.Errorf("the conditions wait for a permission: %w", u.withheld.refusal)
+	}
+	return fmt.Errorf("the edits of these handlers wait for a permission (%s): %w", strings.Join(ids, ", "), u.withheld.refusal)
+}
+
+// putBack returns the withheld edits to the State.
+func (s *Session) putBack(u *Update) {
+	w := u.withheld
+	u.withheld = withheld{}
+	if s.state.pending != u { // the object is gone or released
+		for _, edit := range w.edits {
+			edit.Finish()
+		}
+		return
+	}
+	s.state.edits = append(s.state.edits, w.edits...)
+	w.sort(s.state.edits)
 }
 
 // What is dropped from the writes to an object that is being deleted is reported once.
@@ -85,12 +440,6 @@ func (s *Session) supersede(refusal error) {
 	s.state.pending = nil
 }
 
-func (s *Session) reportRefused(once, message string, refusal error) {
-	if s.report.Object.First(once) {
-		s.report.Log.Error(refusal, message)
-	}
-}
-
 // Unstored returns the records of deletion handlers that could not be stored, by their ids. There
 // are nearly never any.
 func (s *State) Unstored() map[string]*storage.Record {
@@ -100,9 +449,8 @@ func (s *State) Unstored() map[string]*storage.Record {
 	return s.pending.Cycle.Progress.Records()
 }
 
-func storeFailed(err error) error {
-	if err == nil {
-		return nil
+func (s *Session) reportRefused(once, message string, refusal error) {
+	if s.report.Object.First(once) {
+		s.report.Log.Error(refusal, message)
 	}
-	return &unstorableError{fmt.Errorf("the progress of the handlers cannot be stored: %w", err)}
 }

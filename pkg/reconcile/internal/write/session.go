@@ -2,10 +2,13 @@ package write
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-go/kopf/pkg/internal/relist"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -24,6 +27,10 @@ type Session struct {
 	body *object.Body
 	// changedByOthers is set if others have written to the object since change detection.
 	changedByOthers bool
+	// watched is the version of the watch with which the pass began.
+	watched string
+	// aheadOfWatch is set if a direct read has shown a later one.
+	aheadOfWatch bool
 	// statusNotFound is set if a response 404 says that the status is not a subresource. The
 	// next write of the status, alone, to the main resource shows whether that is true.
 	statusNotFound bool
@@ -33,6 +40,10 @@ type Session struct {
 
 // Body returns the latest known version of the object, or nil before Refresh.
 func (s *Session) Body() *object.Body { return s.body }
+
+// IsAheadOfWatch reports whether the object was read directly, in a version that the watch had not shown
+// when the pass began.
+func (s *Session) IsAheadOfWatch() bool { return s.aheadOfWatch }
 
 // StartDetection marks the session's version as the one that change detection uses.
 func (s *Session) StartDetection() { s.changedByOthers = false }
@@ -50,6 +61,7 @@ type Freshness struct {
 // committed.
 func (s *Session) Refresh(ctx context.Context, cached *object.Snapshot) (Freshness, error) {
 	version := cached.GetResourceVersion()
+	s.watched = version
 	if s.state.gone {
 		if !s.state.isBack(version) {
 			return Freshness{}, nil
@@ -98,6 +110,7 @@ func (s *Session) get(ctx context.Context) (*object.Body, error) {
 	}
 	body := snapshot.Body()
 	s.state.confirm(body)
+	s.aheadOfWatch = s.aheadOfWatch || relist.IsOlder(s.watched, body.ResourceVersion())
 	return body, nil
 }
 
@@ -106,4 +119,59 @@ func (s *Session) checkHistory(version string) {
 	if s.target.Rewound != nil && s.state.minVersion != "" && relist.IsOlder(version, s.state.minVersion) {
 		s.target.Rewound()
 	}
+}
+
+// errListed means that an object exists although a response said that it does not.
+var errListed = errors.New("the API server responds that the object does not exist, but lists it")
+
+// confirmGone marks the object as gone if a response 404 is true. Otherwise, it returns an
+// error, and the object is tried again later: a proxy can respond with an HTML page, and
+// an object that counts as gone is not handled anymore.
+func (s *Session) confirmGone(ctx context.Context, notFound error) error {
+	if !namesObject(notFound, s.target.Key.Name) {
+		return fmt.Errorf("the response 404 does not come from the API server or is not about the object: %w", notFound)
+	}
+	uid, listed, err := s.target.API.Find(ctx, s.target.Key.NamespacedName)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the API server responds that the object does not exist, and a list cannot confirm that: %w", errors.Join(notFound, err))
+	case uid != "" && (s.state.uid == "" || uid == s.state.uid):
+		return fmt.Errorf("%w: %w", errListed, notFound)
+	}
+	s.checkHistory(listed)
+	s.state.markGoneAt(listed)
+	return nil
+}
+
+// isDeleted reports whether the API server has deleted an object, according to the response to
+// the removal of its last finalizer, and not only released it for the end of its grace period.
+// Versions of it that are later than this response can still
+// follow: the API server does not compare versions again when it deletes the object, so writes
+// of others can come in between.
+func isDeleted(body *object.Body) bool {
+	grace, _ := object.Lookup(body.Raw(), object.Path{"metadata", "deletionGracePeriodSeconds"})
+	return grace == nil || object.Equal(grace, int64(0))
+}
+
+// namesObject reports whether an error is a Status of the API server about this object.
+func namesObject(err error, name string) bool {
+	var status apierrors.APIStatus
+	if !isStatusOfServer(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Name == name
+}
+
+// isStatusOfServer reports whether an error is a Status of the API server. The client turns
+// other responses, such as the page of a proxy, into errors with a special cause.
+func isStatusOfServer(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || !slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool {
+		return c.Type == metav1.CauseTypeUnexpectedServerResponse
+	})
 }

@@ -2,11 +2,15 @@ package write
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
 )
 
 func TestAReadThatFindsNothingEndsThePass(t *testing.T) {
@@ -114,4 +118,115 @@ func TestNothingIsKnownOfAnotherHistory(t *testing.T) {
 	fresh, err = f.Refresh(t.Context(), cached)
 	f.expect("fresh, error", []any{fresh.Fresh, err}, []any{true, nil})
 	f.expectSent("")
+}
+
+// page is the response of a proxy.
+func page() error {
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, http.MethodPatch, schema.GroupResource{Resource: "kex"}, "one", "<html>", 0, true)
+}
+
+func TestAnObjectIsGoneOnlyIfAListConfirmsIt(t *testing.T) {
+	tests := map[string]struct {
+		response error
+		before   func(f *fixture)
+		sent     string
+		failure  string // empty: it is gone
+	}{
+		"the object is deleted":              {answer(http.StatusNotFound), func(f *fixture) { f.object = nil }, "PATCH, LIST", ""},
+		"the object is replaced":             {answer(http.StatusNotFound), func(f *fixture) { f.replace() }, "PATCH, LIST", ""},
+		"a proxy has responded":              {page(), func(*fixture) {}, "PATCH", "does not come from the API server"},
+		"the response is about another name": {apierrors.NewNotFound(schema.GroupResource{Resource: "kex"}, "two"), func(*fixture) {}, "PATCH", "is not about the object"},
+		"the object is listed":               {answer(http.StatusNotFound), func(*fixture) {}, "PATCH, LIST", "but lists it"},
+		"the list fails":                     {answer(http.StatusNotFound), func(f *fixture) { f.readErr = errDown }, "PATCH, LIST", "cannot confirm that"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, m{})
+			f.edit("a", set("x", "spec", "a"))
+			f.faults = []fault{{err: test.response, before: func() { test.before(f) }}}
+			outcome, err := f.Write(t.Context(), Update{Cycle: f.finished(cause.Create, "a")})
+			f.expectSent(test.sent)
+			f.expect("gone", []bool{outcome.Gone, f.state.Gone()}, []bool{test.failure == "", test.failure == ""})
+			if test.failure == "" {
+				f.expect("finished", f.done["a"], 1)
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), test.failure) {
+				t.Fatalf("got %v", err)
+			}
+			f.readErr = nil
+			f.expect("ended later", f.flush().Ended, true)
+			f.expect("edit", f.field("spec", "a"), "x")
+		})
+	}
+}
+
+func TestAReadThatFindsNothingIsConfirmed(t *testing.T) {
+	f := newFixture(t, m{})
+	cached := f.cached()
+	f.faults, f.readErr = []fault{{err: errDown}}, page()
+	_ = f.writeFails(Update{Cycle: f.finished(cause.Create, "a")})
+	f.nextPass()
+	if _, err := f.Refresh(t.Context(), cached); err == nil || f.state.Gone() {
+		t.Errorf("got %v, gone: %v", err, f.state.Gone())
+	}
+}
+
+// Versions from before the end of an object do not bring it back: the watch is late.
+func TestALaterVersionBringsAnObjectBack(t *testing.T) {
+	f := newFixture(t, m{})
+	former := f.object
+	f.change(m{"spec": m{"size": int64(2)}}) // not shown by the watch yet
+	between := f.snapshot(f.object)
+	f.faults = []fault{{err: answer(http.StatusNotFound), before: func() { f.object = nil; f.version++ }}}
+	f.expect("gone", f.write(Update{Cycle: f.finished(cause.Create, "a")}).Gone, true)
+	f.nextPass()
+	fresh, err := f.Refresh(t.Context(), between)
+	f.expect("late version", fresh == Freshness{} && err == nil && f.state.Gone(), true)
+
+	f.store(former) // as after a restored backup of the cluster
+	f.nextPass()
+	fresh, err = f.Refresh(t.Context(), f.cached())
+	f.expect("later version", fresh.Fresh && err == nil && !f.state.Gone(), true)
+	f.expect("version", f.Body().ResourceVersion(), strconv.Itoa(f.version))
+}
+
+// A deletion releases the object while an earlier change could not be written.
+func TestNothingIsWrittenToAReleasedObject(t *testing.T) {
+	release := func(f *fixture) { f.change(m{"metadata": deleting(theirs)}) }
+	tests := map[string]func(f *fixture) Outcome{
+		"meanwhile": func(f *fixture) Outcome {
+			f.faults = []fault{{before: func() { release(f) }}}
+			return f.write(Update{Cycle: f.finished(cause.Create, "a")})
+		},
+		"before the last write of a pass": func(f *fixture) Outcome {
+			c := f.finished(cause.Create, "a")
+			f.faults = []fault{{before: func() { release(f) }}}
+			f.write(Update{Cycle: c})
+			f.sent()
+			outcome := f.write(Update{Cycle: c})
+			f.expectSent("")
+			return outcome
+		},
+		"between two passes": func(f *fixture) Outcome {
+			f.faults, f.readErr = []fault{{err: errDown}}, errDown
+			_ = f.writeFails(Update{Cycle: f.finished(cause.Create, "a")})
+			f.readErr = nil
+			release(f)
+			return f.flush()
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, m{"finalizers": []any{ours, theirs}})
+			f.edit("a", set("x", "spec", "a"))
+			outcome := test(f)
+			f.expect("gone, ended", []bool{outcome.Gone, outcome.Ended}, []bool{false, false})
+			f.expect("changed by others, in this pass", outcome.ChangedByOthers, name != "between two passes")
+			f.expect("edit", f.field("spec", "a"), nil)
+			f.expect("base", f.storedBase() == nil, true)
+			f.expect("finished", f.done["a"], 1)
+			f.expect("edits", f.state.HasEdits() || f.state.pending != nil, false)
+		})
+	}
 }

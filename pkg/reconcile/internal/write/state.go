@@ -1,13 +1,15 @@
 package write
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // State is the writer's state of one object between passes. Every watched object has one, so
@@ -21,7 +23,7 @@ type State struct {
 	// pending is the update that could not be written yet.
 	pending *Update
 	// edits are the changes that handlers request, in the order of their calls.
-	edits []execution.Edit
+	edits []call.Edit
 	// uncertain is set if the last write may or may not have been committed.
 	uncertain bool
 	// gone is set if the object no longer exists, or is released for deletion.
@@ -74,10 +76,10 @@ func (s *State) Drop() {
 }
 
 // finishEdits removes all edits, and notifies their authors.
-func (s *State) finishEdits() { s.dropEdits(func(execution.Edit) bool { return true }) }
+func (s *State) finishEdits() { s.dropEdits(func(call.Edit) bool { return true }) }
 
 // Add adds the edits of handlers. Do not add edits for another uid.
-func (s *State) Add(edits ...execution.Edit) {
+func (s *State) Add(edits ...call.Edit) {
 	if s.gone {
 		for _, edit := range edits {
 			edit.Finish()
@@ -108,7 +110,8 @@ func (s *State) HasEdits() bool { return len(s.edits) > 0 }
 // NotOlderThan sets the minimum version for the next pass, because another operator has
 // written it.
 func (s *State) NotOlderThan(version string) {
-	s.minVersion, s.minVersionAt = version, time.Now()
+	s.minVersion = version
+	s.minVersionAt = time.Now()
 }
 
 // BeginAnew forgets the known versions, and the end of the object: in another history of the cluster,
@@ -148,7 +151,8 @@ func (s *State) isStale(version string) bool {
 // confirm records a version from a response of the API server: nothing is uncertain.
 func (s *State) confirm(body *object.Body) {
 	s.uncertain = false
-	if version := body.ResourceVersion(); version != s.minVersion {
+	version := body.ResourceVersion()
+	if version != s.minVersion {
 		s.NotOlderThan(version)
 	}
 }
@@ -161,7 +165,7 @@ func (s *State) markStatusWritten() {
 }
 
 // dropEdits removes the edits for which the condition holds, and notifies their authors.
-func (s *State) dropEdits(condition func(execution.Edit) bool) {
+func (s *State) dropEdits(condition func(call.Edit) bool) {
 	kept := s.edits[:0]
 	for _, edit := range s.edits {
 		if condition(edit) {
@@ -174,5 +178,47 @@ func (s *State) dropEdits(condition func(execution.Edit) bool) {
 	s.edits = kept
 	if len(kept) == 0 {
 		s.edits = nil
+	}
+}
+
+// inFlight is a write of edits that may have been committed. If it was, it must not be
+// repeated, because a transformation may do harm if applied twice.
+type inFlight struct {
+	merge   map[string]any
+	status  bool           // of the status alone
+	version string         // the version of the object that it is bound to
+	patches []*patch.Patch // of the edits in it
+}
+
+// newInFlight describes a write of edits that is about to be sent.
+func newInFlight(edits []call.Edit, merge map[string]any, part string, body *object.Body) inFlight {
+	f := inFlight{merge: merge, status: part != "", version: body.ResourceVersion()}
+	for _, edit := range edits {
+		f.patches = append(f.patches, edit.Patch)
+	}
+	return f
+}
+
+func (f inFlight) has(edit call.Edit) bool { return slices.Contains(f.patches, edit.Patch) }
+
+// dropArrived drops the edits that were stored although the response was lost. It returns the
+// writes that may still arrive: those that are bound to this version.
+func (s *State) dropArrived(all []inFlight, body *object.Body) []inFlight {
+	for _, f := range all {
+		if patch.Minimal(body.Raw(), f.merge) == nil {
+			s.noteArrived(f)
+		}
+	}
+	return slices.DeleteFunc(all, func(f inFlight) bool { return f.version != body.ResourceVersion() })
+}
+
+// noteArrived records that a write was stored. Handlers may have added edits since.
+func (s *State) noteArrived(f inFlight) {
+	if !f.status {
+		s.dropEdits(f.has)
+		return
+	}
+	for i, edit := range s.edits {
+		s.edits[i].StatusWritten = edit.StatusWritten || f.has(edit)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 func version(text string) *object.Body {
@@ -72,7 +72,7 @@ func TestIsReconciled(t *testing.T) {
 		"the watch is behind what the pass wrote":    {State{minVersion: "8"}, "7", "8", true},
 		"the watch is behind a write after the pass": {State{minVersion: "9"}, "7", "7", false},
 		"the watch is behind another operator":       {State{minVersion: "9"}, "8", "8", false},
-		"an edit waits":                              {State{edits: []execution.Edit{{}}}, "7", "7", false},
+		"an edit waits":                              {State{edits: []call.Edit{{}}}, "7", "7", false},
 		"an update waits":                            {State{pending: &Update{}}, "7", "7", false},
 		"the last write is uncertain":                {State{uncertain: true}, "7", "7", false},
 	}
@@ -97,7 +97,7 @@ func TestDroppedEditsAreFinishedOnce(t *testing.T) {
 	for name, end := range tests {
 		t.Run(name, func(t *testing.T) {
 			done := 0
-			edit := execution.Edit{Patch: &patch.Patch{}, Done: func() { done++ }}
+			edit := call.Edit{Patch: &patch.Patch{}, Done: func() { done++ }}
 			s := &State{uid: "u-1"}
 			if name == "it was gone before" {
 				end(s)
@@ -109,5 +109,32 @@ func TestDroppedEditsAreFinishedOnce(t *testing.T) {
 				t.Errorf("it was finished %d times", done)
 			}
 		})
+	}
+}
+
+// Edits that have arrived must not be written again; those that came since must.
+func TestEditsThatHaveArrived(t *testing.T) {
+	one, two, three := &patch.Patch{}, &patch.Patch{}, &patch.Patch{}
+	body := object.NewBody(m{"metadata": m{"resourceVersion": "7"}, "spec": m{"a": "b"}})
+	state := func() *State {
+		return &State{edits: []call.Edit{{Patch: one}, {Patch: two}, {Patch: three}}}
+	}
+	arrived, lost := m{"spec": m{"a": "b"}}, m{"spec": m{"a": "c"}}
+
+	s := state()
+	left := s.dropArrived([]inFlight{{merge: arrived, version: "6", patches: []*patch.Patch{one, two}}}, body)
+	if len(s.edits) != 1 || s.edits[0].Patch != three || len(left) != 0 {
+		t.Errorf("got %+v, %+v", s.edits, left)
+	}
+	s = state()
+	left = s.dropArrived([]inFlight{{merge: lost, version: "6", patches: []*patch.Patch{one}}, {merge: lost, version: "7", patches: []*patch.Patch{two}}}, body)
+	if len(s.edits) != 3 || len(left) != 1 || left[0].version != "7" {
+		t.Errorf("a write that is bound to the current version may still be on its way: got %+v, %+v", s.edits, left)
+	}
+	s = state()
+	s.dropArrived([]inFlight{{merge: arrived, status: true, patches: []*patch.Patch{one}}}, body)
+	s.dropArrived([]inFlight{{merge: arrived, status: true, patches: []*patch.Patch{two}}}, body)
+	if len(s.edits) != 3 || !s.edits[0].StatusWritten || !s.edits[1].StatusWritten || s.edits[2].StatusWritten {
+		t.Errorf("got %+v", s.edits)
 	}
 }

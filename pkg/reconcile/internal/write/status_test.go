@@ -8,6 +8,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -18,7 +19,7 @@ func TestStatusIsWrittenWhenADeletionIsPutOff(t *testing.T) {
 	f := newFixture(t, deleting(ours))
 	f.faults = []fault{{before: func() { f.change(m{"metadata": deleting(ours, theirs)}) }}}
 	f.edit("a", set("x", "status", "phase"))
-	f.write(Update{Cycle: f.finished(cause.Delete, "a"), Decision: Decision{RemoveFinalizer: true}})
+	f.write(Update{Cycle: f.finished(cause.Delete, "a"), Decision: plan.Decision{RemoveFinalizer: true}})
 	f.expectSent("PATCH, GET, PATCH status, PATCH")
 	f.expect("phase", f.field("status", "phase"), "x")
 	f.expect("finalizers", f.field("metadata", "finalizers"), []any{theirs})
@@ -153,7 +154,7 @@ func TestLastingDenialHoldsNoDeletion(t *testing.T) {
 		f.edit("a", set("x", "spec", "a"))
 		c := f.finished(cause.Delete, "a")
 		c.Progress.Load("a").Subrefs = []string{"other"} // keeps a record
-		u := Update{Cycle: c, Decision: Decision{RemoveFinalizer: true, Annotations: map[string]string{"example.com/honored": "1"}}}
+		u := Update{Cycle: c, Decision: plan.Decision{RemoveFinalizer: true, Annotations: map[string]string{"example.com/honored": "1"}}}
 		_ = f.writeFails(u)
 		time.Sleep(2 * refusalPatience)
 		f.write(u)

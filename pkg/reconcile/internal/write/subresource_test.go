@@ -7,7 +7,8 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -195,7 +196,7 @@ func TestRecordsInTheStatusFollowItsDefinition(t *testing.T) {
 	for _, subresource := range []bool{true, false} {
 		f, _ := redefined(t, subresource)
 		f.writer.Records.Storages.Progress = storage.StatusProgress{}
-		f.state.Add(execution.Edit{ID: "none", Patch: &patch.Patch{}})
+		f.state.Add(call.Edit{ID: "none", Patch: &patch.Patch{}})
 		c := f.cycle(cause.Create, "a", "b")
 		succeed(c, "a")
 		f.write(Update{Cycle: c})
@@ -211,7 +212,7 @@ func TestRecordsInAStatusThatIsNoSubresourceNeedNoOtherWrite(t *testing.T) {
 	f.writer.Records.Storages.Progress = storage.StatusProgress{}
 	c := f.cycle(cause.Create, "a", "b")
 	succeed(c, "a")
-	f.write(Update{Cycle: c, Decision: Decision{AddFinalizer: true}})
+	f.write(Update{Cycle: c, Decision: plan.Decision{AddFinalizer: true}})
 	f.expectSent("PATCH")
 	if stored := f.storedRecord("a"); stored == nil || !stored.Success {
 		t.Errorf("got %+v", stored)

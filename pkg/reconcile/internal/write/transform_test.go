@@ -10,15 +10,15 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/patch"
-	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // revised adds an edit with a failing transformation, for a handler whose attempt then has the
 // outcome.
-func (f *fixture) revised(id string, o execution.Outcome) {
+func (f *fixture) revised(id string, o call.Outcome) {
 	p := &patch.Patch{}
 	p.Apply(func(*unstructured.Unstructured) error { return errors.New("no room") })
-	f.state.Add(execution.Edit{ID: id, Patch: p, Done: func() { f.done[id]++ }, Revise: func(err error) execution.Outcome {
+	f.state.Add(call.Edit{ID: id, Patch: p, Done: func() { f.done[id]++ }, Revise: func(err error) call.Outcome {
 		o.Called = true
 		if o.Err != nil {
 			o.Err = err
@@ -30,7 +30,7 @@ func (f *fixture) revised(id string, o execution.Outcome) {
 func TestAFailedTransformationIsRetried(t *testing.T) {
 	f := newFixture(t, m{})
 	c := f.finished(cause.Create, "a", "b")
-	f.revised("a", execution.Outcome{Err: errors.New("x"), Delay: time.Minute})
+	f.revised("a", call.Outcome{Err: errors.New("x"), Delay: time.Minute})
 	outcome := f.write(Update{Cycle: c})
 	f.expectSent("PATCH")
 	stored := f.storedRecord("a")
@@ -48,7 +48,7 @@ func TestAFailedTransformationIsRetried(t *testing.T) {
 func TestAFailedTransformationCanEndTheHandler(t *testing.T) {
 	f := newFixture(t, m{})
 	c := f.finished(cause.Create, "a", "b")
-	f.revised("a", execution.Outcome{Final: true, Err: errors.New("x")})
+	f.revised("a", call.Outcome{Final: true, Err: errors.New("x")})
 	f.expect("ended", f.write(Update{Cycle: c}).Ended, true)
 	succeeded, failed := c.Progress.Counts()
 	f.expect("counts", []int{succeeded, failed}, []int{1, 1})
@@ -57,7 +57,7 @@ func TestAFailedTransformationCanEndTheHandler(t *testing.T) {
 func TestAFailedTransformationCanBeIgnored(t *testing.T) {
 	f := newFixture(t, m{})
 	c := f.finished(cause.Create, "a")
-	f.revised("a", execution.Outcome{Final: true, Ignored: errors.New("x")})
+	f.revised("a", call.Outcome{Final: true, Ignored: errors.New("x")})
 	f.expect("ended", f.write(Update{Cycle: c}).Ended, true)
 	succeeded, failed := c.Progress.Counts()
 	f.expect("counts", []int{succeeded, failed}, []int{1, 0})
@@ -69,7 +69,7 @@ func TestAFailedTransformationOfASubhandlerReopensItsParents(t *testing.T) {
 	c := f.finished(cause.Create, "a", "a/b", "a/b/c", "other")
 	c.Progress.Load("a").Subrefs = []string{"a/b", "a/b/c"}
 	c.Progress.Load("a/b").Subrefs = []string{"a/b/c"}
-	f.revised("a/b/c", execution.Outcome{Err: errors.New("x"), Delay: time.Minute})
+	f.revised("a/b/c", call.Outcome{Err: errors.New("x"), Delay: time.Minute})
 	f.expect("ended", f.write(Update{Cycle: c}).Ended, false)
 	for id, finished := range map[string]bool{"a": false, "a/b": false, "a/b/c": false, "other": true} {
 		if got := f.storedRecord(id); got.Finished() != finished || !finished && time.Until(got.Delayed) < 50*time.Second {

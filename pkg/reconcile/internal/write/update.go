@@ -2,12 +2,15 @@ package write
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 )
 
@@ -19,9 +22,9 @@ type Update struct {
 	// Calls are those that belong to no cycle. Nil means that there are none.
 	Calls *record.Calls
 	// Decision was made for the session's version.
-	Decision Decision
+	Decision plan.Decision
 	// Decide makes the decision for another version. Nil keeps the decision.
-	Decide func(ctx context.Context, body *object.Body) (Decision, error)
+	Decide func(ctx context.Context, body *object.Body) (plan.Decision, error)
 	// Stopping is set if the operator stops. If others have then written to the object,
 	// the next operator ends the cycle.
 	Stopping bool
@@ -41,52 +44,14 @@ type Update struct {
 	continues bool
 	// conditions is the merge patch of the conditions in the last attempt to write.
 	conditions map[string]any
-	// aside are the records in the status still to write after the main part of the end of a cycle. A later
+	// statusRecords are the records in the status still to write after the main part of the end of a cycle. A later
 	// pass writes them if others have written to the object meanwhile: see record.Keeper.
-	aside map[string]any
+	statusRecords map[string]any
 	// inFlight contains writes of edits that may have been committed.
 	inFlight []inFlight
 	// withheld is what the current commit leaves out, because a permission for it is missing.
 	withheld withheld
 }
-
-// Decision is the part of an update that depends on the version of the object.
-type Decision struct {
-	// AddFinalizer is set if handlers need the finalizer before anything else happens.
-	AddFinalizer bool
-	// RemoveFinalizer is set if no handler needs the finalizer after the cycle.
-	RemoveFinalizer bool
-	// DaemonsRunning keeps the cycle of a deletion open until its daemons have ended.
-	DaemonsRunning bool
-	// Annotations are set by the same write.
-	Annotations map[string]string
-	// AtEnd returns annotations that are set by the write that ends the cycle. It is called at
-	// every attempt, because a rejected edit fails its handler. Nil: there are none.
-	AtEnd func() map[string]string
-	// Leftovers are records that belong to no open cycle and must be removed.
-	Leftovers *record.Cycle
-	// Conditions makes the status say what the handlers have come to. Nil: it says nothing.
-	Conditions ConditionsFunc
-}
-
-// annotations returns the annotations to set.
-func (d *Decision) annotations(ends bool) map[string]string {
-	if !ends || d.AtEnd == nil {
-		return d.Annotations
-	}
-	all := d.AtEnd()
-	if all == nil {
-		return d.Annotations
-	}
-	maps.Copy(all, d.Annotations)
-	return all
-}
-
-// ConditionsFunc returns the merge patch for the conditions of an object with the edits of its
-// handlers; stored is the object without them. If continues is set, the pass continues after
-// the write, which does not leave the object at rest. It is called at every attempt to write,
-// because a rejected edit fails its handler.
-type ConditionsFunc func(stored, edited map[string]any, continues bool) map[string]any
 
 // endsCycle reports whether the cycle ends with this write. The cycle of a deletion ends only
 // with the finalizer, because its records show which handlers have finished.
@@ -133,4 +98,36 @@ type Outcome struct {
 	Changed bool
 	// ChangedByOthers is set if others have written to the object since change detection.
 	ChangedByOthers bool
+}
+
+// reason returns the purpose of a write for the metrics.
+func (u *Update) reason(part string) metrics.Reason {
+	switch {
+	case part != "":
+		return metrics.Status
+	case u.Decision.Leftovers != nil:
+		return metrics.Cleanup
+	case u.endsCycle():
+		return metrics.Handled
+	case u.Cycle != nil || u.Calls.HasRecords():
+		return metrics.Progress
+	case u.Decision.AddFinalizer || u.Decision.RemoveFinalizer:
+		return metrics.Finalizer
+	default:
+		return metrics.Patch
+	}
+}
+
+// answerOf returns the response of the server for the metrics.
+func answerOf(err error) metrics.Answer {
+	switch {
+	case err == nil:
+		return metrics.Written
+	case apierrors.IsConflict(err):
+		return metrics.Conflict
+	case isRejected(err):
+		return metrics.Rejected
+	default:
+		return metrics.Unanswered
+	}
 }

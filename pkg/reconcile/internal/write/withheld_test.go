@@ -13,6 +13,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -285,7 +286,7 @@ func TestARequestIsNotHonoredWhileAnEditIsForbidden(t *testing.T) {
 	f := newFixture(t, m{})
 	f.rejects = forbidding(object.Path{"spec", "bad"})
 	f.edit("bad", set("x", "spec", "bad"))
-	decision := Decision{Annotations: map[string]string{"honored": "yes"}}
+	decision := plan.Decision{Annotations: map[string]string{"honored": "yes"}}
 	_ = f.writeFails(Update{Cycle: f.finished(cause.Update, "bad", "good"), Decision: decision})
 	f.expect("annotation", f.field("metadata", "annotations", "honored"), nil)
 	f.expect("stored", f.storedIDs("good"), []string{"good"})
@@ -299,7 +300,7 @@ func TestAForbiddenEditOfNoCycleHoldsBackNoOutcome(t *testing.T) {
 	f := newFixture(t, m{"finalizers": []any{ours}})
 	f.rejects = forbidding(object.Path{"spec", "bad"})
 	f.edit("daemon", set("x", "spec", "bad"))
-	u := Update{Cycle: f.finished(cause.Create, "a"), Decision: Decision{RemoveFinalizer: true}}
+	u := Update{Cycle: f.finished(cause.Create, "a"), Decision: plan.Decision{RemoveFinalizer: true}}
 	_ = f.writeFails(u)
 	f.expect("stored", f.storedIDs("a"), []string{"a"})
 	f.expect("finalizers", f.field("metadata", "finalizers"), []any{ours})
@@ -310,22 +311,22 @@ func TestAForbiddenEditOfNoCycleHoldsBackNoOutcome(t *testing.T) {
 
 func TestForbiddenConditionsHoldBackNoOutcome(t *testing.T) {
 	for edited, handlers := range map[string][]string{"a": {"a"}, "b": {"a", "b"}, "": {"a", "b"}} {
-		f := newFixture(t, m{})
+		f := newFixture(t, generation)
 		f.rejects = forbidding(object.Path{"status", "conditions"})
 		if edited != "" {
-			f.edit(edited, set("x", "spec", "edit"))
+			f.edit(edited, set("x", "status", "edit"))
 		}
-		conditions := func(m, m, bool) m { return m{"status": m{"conditions": []any{"ready"}}} }
-		err := f.writeFails(Update{Cycle: f.finished(cause.Create, handlers...), Decision: Decision{Conditions: conditions}})
+		c := f.finished(cause.Create, handlers...)
+		err := f.writeFails(Update{Cycle: c, Decision: f.saying(c)})
 		f.expect("error", strings.HasPrefix(err.Error(), "the conditions wait for a permission: "), true)
-		f.expect("edited", f.field("spec", "edit") == "x", edited != "")
+		f.expect("edited", f.field("status", "edit") == "x", edited != "")
 		f.expect("stored", f.storedIDs("a", "b"), handlers)
 		f.sent()
 		_ = f.retry()
 		f.expectSent("PATCH status")
 		f.rejects = nil
 		f.expect("ended", f.flush().Ended, true)
-		f.expect("conditions", f.field("status", "conditions"), []any{"ready"})
+		f.expect("said", f.ready(), "Reconciled")
 	}
 }
 
@@ -405,7 +406,7 @@ func TestAForbiddenEditOfADeletionHandlerHoldsBackNoOther(t *testing.T) {
 	f := newFixture(t, deleting(ours, theirs))
 	f.rejects = forbidding(object.Path{"spec", "bad"})
 	f.edit("bad", set("x", "spec", "bad"))
-	u := Update{Cycle: f.finished(cause.Delete, "bad", "good"), Decision: Decision{RemoveFinalizer: true}}
+	u := Update{Cycle: f.finished(cause.Delete, "bad", "good"), Decision: plan.Decision{RemoveFinalizer: true}}
 	_ = f.writeFails(u)
 	f.expect("stored", f.storedIDs("bad", "good"), []string{"good"})
 	f.expect("finalizers", f.field("metadata", "finalizers"), []any{ours, theirs})
@@ -424,7 +425,7 @@ func TestWithheldEditsAreNotDroppedInPart(t *testing.T) {
 	f.rejects = inTurn(rejection, nil, noPermission(), rejection, rejection)
 	f.edit("a", set("x", "spec", "a"))
 	f.edit("b", set("x", "spec", "b"))
-	u := Update{Cycle: f.finished(cause.Delete, "a", "b"), Decision: Decision{RemoveFinalizer: true}, refusedAt: time.Now().Add(-refusalPatience)}
+	u := Update{Cycle: f.finished(cause.Delete, "a", "b"), Decision: plan.Decision{RemoveFinalizer: true}, refusedAt: time.Now().Add(-refusalPatience)}
 	err := f.writeFails(u)
 	f.expect("rejected", errors.Is(err, rejection), true)
 	f.expect("edits", len(f.state.edits), 2)
@@ -437,7 +438,7 @@ func TestAForbiddenReleaseIsNotIsolated(t *testing.T) {
 	f.rejects = func(m) error { return noPermission() }
 	f.edit("a", set("x", "spec", "a"))
 	f.edit("b", set("x", "spec", "b"))
-	_ = f.writeFails(Update{Cycle: f.finished(cause.Delete, "a", "b", "c"), Decision: Decision{RemoveFinalizer: true}})
+	_ = f.writeFails(Update{Cycle: f.finished(cause.Delete, "a", "b", "c"), Decision: plan.Decision{RemoveFinalizer: true}})
 	f.expectSent("PATCH")
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/contention"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
@@ -61,7 +60,7 @@ type Config struct {
 type Writer struct {
 	Config
 
-	contention *contention.Detector[identity]
+	contention *detector
 }
 
 // identity identifies a written object, including its uid.
@@ -72,7 +71,7 @@ type identity struct {
 
 // New returns a Writer.
 func New(config Config) *Writer {
-	return &Writer{Config: config, contention: contention.New[identity](config.ContentionDelays)}
+	return &Writer{Config: config, contention: newDetector(config.ContentionDelays)}
 }
 
 // finalizer returns the name of the operator's finalizer.
@@ -88,7 +87,7 @@ func (w *Writer) Open(s *State, t Target, r report.Reporter) *Session {
 // ContentionDelay returns how long the object must be left alone because others undo the
 // operator's writes. Deletions do not wait.
 func (w *Writer) ContentionDelay(key object.Key, snapshot *object.Snapshot) time.Duration {
-	delay := w.contention.Delay(identity{key, snapshot.GetUID()})
+	delay := w.contention.delay(identity{key, snapshot.GetUID()})
 	if delay > 0 && snapshot.Deleting() {
 		return 0
 	}

@@ -1,0 +1,227 @@
+// Package verdict says, for an object and a handler, why the handler is called, or why not. The
+// engine fills in what it knows; messages and commands print the result.
+package verdict
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kopf-go/kopf/internal/handler"
+)
+
+// State is the answer in one word.
+type State string
+
+// The states, in the order in which they are examined.
+const (
+	Succeeded   State = "succeeded"   // in this cycle
+	Failed      State = "failed"      // permanently, in this cycle
+	Skipped     State = "skipped"     // by a request
+	Dropped     State = "dropped"     // it was retried, and a filter no longer matches
+	OtherReason State = "otherReason" // its kind is not for what has happened to the object
+	Unchanged   State = "unchanged"   // its field has not changed
+	Mismatched  State = "mismatched"  // a filter does not match
+	Paused      State = "paused"      // the operator is paused
+	Suspended   State = "suspended"   // the object is suspended by a request
+	Misfit      State = "misfit"      // the object does not fit its Go type
+	Running     State = "running"     // it is being called
+	Waiting     State = "waiting"     // for its next attempt
+	Limited     State = "limited"     // it waits for a limit of concurrent calls
+	Untriggered State = "untriggered" // nothing has happened to other objects that it is called for
+	Due         State = "due"         // it is called in the next pass
+)
+
+// Verdict is the answer for one object and one handler.
+type Verdict struct {
+	Handler string
+	Kind    handler.Kind
+	State   State
+	// Filter is the filter that does not match, if that is the reason. An open handler with such a
+	// filter is called nevertheless.
+	Filter handler.Mismatch
+	// Until is the end of the wait or of the suspension; zero if it has none.
+	Until time.Time
+	// Attempts is the number of attempts so far.
+	Attempts int
+	// Message is the last error, the misfit, or the limit.
+	Message string
+}
+
+// Situation is everything that a Verdict depends on. Fields that are not known can be zero.
+type Situation struct {
+	Declaration *handler.Declaration
+	Cause       *handler.Cause
+	// Record is the record of the handler for this cause, or nil if there is none.
+	Record *Record
+	// TakesPart is set if the handler is known to be called for this cause, whatever its filters
+	// say: a request calls it again, or it has seen a change that was taken back.
+	TakesPart bool
+	// Misfit is why the object does not fit the Go type, or nil if it fits.
+	Misfit error
+	// Suspended is set while a request suspends the object, until a time if there is one.
+	Suspended      bool
+	SuspendedUntil time.Time
+	Triggered      bool   // something has happened to other objects that a triggered handler is called for
+	Paused         bool   // the operator
+	Running        bool   // the handler is being called
+	Limit          string // the limit that the handler waits for; empty for none
+	Now            time.Time
+}
+
+// Record is the progress of a handler.
+type Record struct {
+	Attempts         int
+	Message          string    // the last error, or why it was skipped
+	Delayed          time.Time // the earliest time of the next attempt; zero for none
+	Success, Failure bool      // at most one of them; none if it has not ended
+}
+
+// Of returns the verdict about a situation.
+func Of(s Situation) Verdict {
+	v := Verdict{Handler: s.Declaration.ID, Kind: s.Declaration.Kind}
+	if s.Record != nil {
+		v.Attempts = s.Record.Attempts
+		v.Message = s.Record.Message
+		if s.Record.Success || s.Record.Failure {
+			v.State = finished(s.Record)
+			return v
+		}
+	}
+	v.Filter = s.Declaration.Mismatch(s.Cause)
+	if !v.Filter.Matches() && !s.TakesPart {
+		v.State = mismatched(v.Filter, v.Attempts)
+		return v
+	}
+	if kind := s.Declaration.Kind; (kind.IsTriggered() || kind == handler.OnDrift) && !s.Triggered && s.Record == nil {
+		v.State = Untriggered
+		return v
+	}
+	v.wait(s)
+	return v
+}
+
+func finished(r *Record) State {
+	switch {
+	case r.Failure:
+		return Failed
+	case r.Message != "":
+		return Skipped
+	default:
+		return Succeeded
+	}
+}
+
+func mismatched(filter handler.Mismatch, attempts int) State {
+	switch {
+	case filter.Filter == handler.FilterReason || filter.Filter == handler.FilterReview:
+		return OtherReason
+	case filter.Filter == handler.FilterChange:
+		return Unchanged
+	case attempts > 0:
+		return Dropped
+	default:
+		return Mismatched
+	}
+}
+
+// wait fills in what the handler waits for.
+func (v *Verdict) wait(s Situation) {
+	switch {
+	case s.Paused:
+		v.State = Paused
+	case s.Suspended:
+		v.State = Suspended
+		v.Until = s.SuspendedUntil
+	case s.Misfit != nil:
+		v.State, v.Message = Misfit, s.Misfit.Error()
+	case s.Running:
+		v.State = Running
+	case s.Record != nil && s.Record.Delayed.After(s.Now):
+		v.State = Waiting
+		v.Until = s.Record.Delayed
+	case s.Limit != "":
+		v.State = Limited
+		v.Message = s.Limit
+	default:
+		v.State = Due
+	}
+}
+
+// IsOpen reports whether the handler is still to be called for this cause.
+func (v Verdict) IsOpen() bool {
+	switch v.State {
+	case Paused, Suspended, Misfit, Running, Waiting, Limited, Due:
+		return true
+	default:
+		return false
+	}
+}
+
+// String returns the verdict as a sentence without the name of the handler: "waits until …".
+func (v Verdict) String() string {
+	switch v.State {
+	case Succeeded:
+		return "has succeeded" + v.after()
+	case Failed:
+		return "has failed permanently" + v.after() + v.because()
+	case Skipped:
+		return "is skipped" + v.because()
+	case Dropped:
+		return fmt.Sprintf("is not retried anymore%s, because %s does not match anymore; its last error%s", v.after(), v.Filter, v.because())
+	case OtherReason:
+		return "is not for what has happened to the object"
+	case Unchanged:
+		return "is not called, because its field " + v.Filter.Key + " has not changed"
+	case Mismatched:
+		return "is not for this object, because " + v.Filter.String() + " does not match"
+	case Untriggered:
+		return "waits for a change of other objects, such as children"
+	default:
+		return v.open()
+	}
+}
+
+// open describes the states of handlers that are still to be called.
+func (v Verdict) open() string {
+	switch v.State {
+	case Paused:
+		return "waits for the operator, which is paused"
+	case Suspended:
+		return "waits, because the object is suspended" + v.until()
+	case Misfit:
+		return "cannot be called" + v.because()
+	case Running:
+		return "is running" + v.after()
+	case Waiting:
+		return "waits" + v.until() + v.after() + v.because()
+	case Limited:
+		return "waits for a slot of the limit " + v.Message
+	default:
+		return "is due" + v.after() + v.because()
+	}
+}
+
+func (v Verdict) after() string {
+	switch v.Attempts {
+	case 0:
+		return ""
+	case 1:
+		return " after 1 attempt"
+	default:
+		return fmt.Sprintf(" after %d attempts", v.Attempts)
+	}
+}
+
+func (v Verdict) until() string {
+	if v.Until.IsZero() {
+		return ""
+	}
+	return " until " + v.Until.UTC().Format(time.RFC3339)
+}
+
+func (v Verdict) because() string {
+	if v.Message == "" {
+		return ""
+	}
+	return ": " + v.Message
+}

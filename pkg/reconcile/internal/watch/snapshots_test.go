@@ -1,0 +1,117 @@
+package watch
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+func TestStoreReportsChanges(t *testing.T) {
+	known := func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-1", "7")}, "7") }
+	unknown := func(_ *testing.T, s *Stream) { _ = s.Replace(nil, "7") }
+	tests := map[string]struct {
+		before func(t *testing.T, s *Stream)
+		happen func(t *testing.T, s *Stream)
+		want   string
+	}{
+		"an object was listed initially": {
+			func(*testing.T, *Stream) {}, known, "LISTED 7",
+		},
+		"an object was created": {
+			unknown, func(t *testing.T, s *Stream) { _ = s.Add(seen(t, "u-1", "8")) }, "ADDED 8",
+		},
+		"an object was created during an interruption": {
+			unknown, func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-1", "8")}, "9") }, "ADDED 8",
+		},
+		"an object has changed": {
+			known, func(t *testing.T, s *Stream) { _ = s.Update(seen(t, "u-1", "8")) }, "MODIFIED 8",
+		},
+		"an object has changed during an interruption": {
+			known, func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-1", "8")}, "9") }, "MODIFIED 8",
+		},
+		"an object was only listed again": {
+			known, func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-1", "7")}, "9") }, "",
+		},
+		"an object was replaced during an interruption": {
+			known, func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-2", "9")}, "9") }, "DELETED 7, ADDED 9",
+		},
+		"an object was deleted": {
+			known, func(t *testing.T, s *Stream) { _ = s.Delete(seen(t, "u-1", "8")) }, "DELETED 8",
+		},
+		"an object was deleted during an interruption": {
+			known, func(_ *testing.T, s *Stream) { _ = s.Replace(nil, "9") }, "DELETED 7",
+		},
+		"a backup has the object in an earlier version": {
+			known, func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-1", "5")}, "6") }, "ANEW, MODIFIED 5",
+		},
+		"a backup has versions that are higher by now, but not of the object": {
+			known, func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-1", "5")}, "12") }, "ANEW, MODIFIED 5",
+		},
+		"a backup has the object as it is, but not what came after it": {
+			func(t *testing.T, s *Stream) {
+				known(t, s)
+				_ = s.Bookmark("9")
+			},
+			func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-1", "7")}, "8") }, "ANEW",
+		},
+		"a backup does not have the object": {
+			known, func(_ *testing.T, s *Stream) { _ = s.Replace(nil, "3") }, "DELETED 7",
+		},
+		"another cluster has another object of the name": {
+			known, func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-2", "3")}, "3") }, "ANEW, DELETED 7, ADDED 3",
+		},
+		"an object is created after a backup": {
+			func(t *testing.T, s *Stream) {
+				known(t, s)
+				_ = s.Replace(nil, "3")
+			},
+			func(t *testing.T, s *Stream) { _ = s.Add(seen(t, "u-2", "4")) }, "ADDED 4",
+		},
+		"a watch shows an earlier version": {
+			known, func(t *testing.T, s *Stream) { _ = s.Update(seen(t, "u-1", "5")) }, "INTERRUPT, ANEW, MODIFIED 5",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := &recorder{}
+			s := NewStream(t.Context(), NewResource(kex, nil), "", r)
+			s.interrupt = func() { r.events = append(r.events, "INTERRUPT") }
+			test.before(t, s)
+			r.events = nil
+			test.happen(t, s)
+			if got := strings.Join(r.events, ", "); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// A pass reads an object from the store, and its handlers read the indices: what they find there must
+// not be older than the object.
+func TestObjectIsIndexedBeforeItCanBeRead(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, s *Stream){
+		"by the watch":          func(t *testing.T, s *Stream) { _ = s.Update(seen(t, "u-1", "8")) },
+		"by a list":             func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-1", "8")}, "9") },
+		"by another object":     func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-2", "8")}, "9") },
+		"by a list of a backup": func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-1", "5")}, "6") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &recorder{}
+			s := NewStream(t.Context(), NewResource(kex, nil), "", r)
+			known := seen(t, "u-1", "7")
+			_ = s.Replace([]any{known}, "7")
+			indexed := 0
+			r.indexed = func(event object.WatchEvent) {
+				indexed++
+				if visible := s.kept.get(nameOf(known)).GetResourceVersion(); visible != "7" {
+					t.Errorf("%s can be read while %s %s is indexed", visible, event.Type, event.Snapshot.GetResourceVersion())
+				}
+			}
+			change(t, s)
+			if indexed == 0 {
+				t.Error("nothing is indexed")
+			}
+		})
+	}
+}
