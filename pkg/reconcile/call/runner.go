@@ -144,32 +144,31 @@ func (r *Runner) returnSlot(slot *Running) {
 }
 
 // HasDue reports whether a handler can be called now.
-func (r *Runner) HasDue(handlers registry.Handlers) bool { return len(r.due(handlers)) > 0 }
+func (r *Runner) HasDue(handlers registry.Handlers) bool {
+	return slices.ContainsFunc(handlers, r.isDue)
+}
 
 // selectDue returns the due handlers that the lifecycle wants to be called now.
 func (r *Runner) selectDue(handlers registry.Handlers) registry.Handlers {
-	var due []lifecycles.Due
-	declared := map[string]*handler.Declaration{}
-	for _, d := range r.due(handlers) {
-		declared[d.ID] = d
-		due = append(due, lifecycles.Due{
-			ID: d.ID, Param: d.Param, Retries: r.Progress.Load(d.ID).Retries, Reason: r.Cause.Reason, Object: r.Cause.CallContext.Body,
-		})
-	}
-	if len(due) == 0 {
+	handlers = handlers.Where(r.isDue)
+	if len(handlers) == 0 {
 		return nil
+	}
+	due := make([]lifecycles.Due, len(handlers))
+	for i, d := range handlers {
+		due[i] = lifecycles.Due{
+			ID: d.ID, Param: d.Param, Retries: r.Progress.Load(d.ID).Retries, Reason: r.Cause.Reason, Object: r.Cause.CallContext.Body,
+		}
 	}
 	var selected registry.Handlers
 	for _, chosen := range r.Lifecycle(due) {
-		if d := declared[chosen.ID]; d != nil {
-			selected = append(selected, d)
+		i := slices.IndexFunc(handlers, func(d *handler.Declaration) bool { return d.ID == chosen.ID })
+		if i >= 0 {
+			selected = append(selected, handlers[i])
 		}
 	}
 	return selected
 }
-
-// due returns the unfinished handlers that need not wait.
-func (r *Runner) due(handlers registry.Handlers) registry.Handlers { return handlers.Where(r.isDue) }
 
 // isDue reports whether a handler can be called now. A handler that waits only for the slots
 // of its sub-handlers is called when one of them has got one.
