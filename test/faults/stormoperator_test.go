@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/storage"
 	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // stormOperator is one operator in a storm.
@@ -88,7 +89,7 @@ func (o *stormOperator) run() {
 		o.process = ordinary{operators.Start(s.t, o.config(o.route), s.namespace, registry, o.adjust)}
 		return
 	}
-	options := kopf.Options{Registry: registry, Config: o.config(o.route), Logger: operators.Logger()}
+	options := kopf.Options{Registry: registry, Config: o.config(o.route), Logger: testenv.Logger()}
 	options.Settings.Scope.Namespaces = []string{s.namespace}
 	o.adjust(&options)
 	process, err := startReplica(options, func(err error) {

@@ -3,15 +3,13 @@ package operators
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // Operator is an operator that runs in a test.
@@ -30,7 +28,7 @@ const stopPatience = 30 * time.Second
 // is stopped at the end of the test, if not earlier.
 func Start(t testing.TB, config *rest.Config, namespace string, registry *kopf.Registry, adjust ...func(*kopf.Options)) *Operator {
 	t.Helper()
-	options := kopf.Options{Registry: registry, Config: config, Logger: Logger()}
+	options := kopf.Options{Registry: registry, Config: config, Logger: testenv.Logger()}
 	if namespace != "" {
 		options.Settings.Scope.Namespaces = []string{namespace}
 	}
@@ -68,12 +66,4 @@ func (o *Operator) Stop() {
 	case <-time.After(stopPatience):
 		o.t.Errorf("the operator did not stop within %s", stopPatience)
 	}
-}
-
-// Logger returns a logger for operators. It writes only if KOPF_TEST_LOG is set.
-func Logger() logr.Logger {
-	if os.Getenv("KOPF_TEST_LOG") == "" {
-		return logr.Discard()
-	}
-	return zap.New(zap.UseDevMode(true))
 }

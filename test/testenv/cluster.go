@@ -3,13 +3,18 @@ package testenv
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/go-logr/logr"
 	"github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -20,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
 	"github.com/kopf-go/kopf/internal/controlplane"
@@ -43,6 +49,9 @@ type Options struct {
 	// CRDs lists the directories of the definitions to install, relative to the root
 	// of the repository. Default: ExampleCRDs and FixtureCRDs.
 	CRDs []string
+	// Parallel is how many tests run at the same time. Tests wait more than they compute, so it can be
+	// more than there are processors. Default: as many as processors.
+	Parallel int
 	// Flags are added to the flags of kube-apiserver, without dashes.
 	Flags map[string]string
 	// Webhooks reaches admission webhooks from the API server in memory. Default: they cannot be reached.
@@ -67,6 +76,10 @@ type Cluster struct {
 // Main implements TestMain: it runs the tests of a package with one control plane,
 // which is stored in *cluster before the first test starts.
 func Main(m *testing.M, cluster **Cluster, options Options) {
+	ctrl.SetLogger(Logger())
+	if options.Parallel > 0 {
+		_ = flag.Set("test.parallel", strconv.Itoa(options.Parallel)) // a flag on the command line takes precedence
+	}
 	started, err := Open(options)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starting the control plane of the tests:", err)
@@ -234,3 +247,11 @@ func (c *Cluster) Client() client.WithWatch {
 // KubeConfig returns the content of a kubeconfig file, for child processes of the test binary
 // that has started the control plane.
 func (c *Cluster) KubeConfig() []byte { return c.kubeconfig }
+
+// Logger returns a logger for operators. It writes only if KOPF_TEST_LOG is set.
+func Logger() logr.Logger {
+	if os.Getenv("KOPF_TEST_LOG") == "" {
+		return logr.Discard()
+	}
+	return zap.New(zap.UseDevMode(true))
+}

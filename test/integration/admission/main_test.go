@@ -3,14 +3,10 @@
 package admission
 
 import (
-	"flag"
 	"os"
 	"testing"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -21,10 +17,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(namespaceVariable) != "" {
 		os.Exit(runReplica())
 	}
-	// The tests wait more than they compute. A flag on the command line takes precedence.
-	_ = flag.Set("test.parallel", "12")
-	ctrl.SetLogger(operators.Logger())
-	testenv.Main(m, &cluster, testenv.Options{})
+	testenv.Main(m, &cluster, testenv.Options{Parallel: 12})
 }
 
 var (

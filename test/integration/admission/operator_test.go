@@ -18,7 +18,7 @@ import (
 	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // operator is an operator in a manager whose webhook server listens on loopback.
@@ -65,7 +65,7 @@ func newManagerWith(t *testing.T, options ctrl.Options, adjust ...func(*rest.Con
 		change(config)
 	}
 	options.Metrics, options.Controller = metricsserver.Options{BindAddress: "0"}, crconfig.Controller{SkipNameValidation: new(true)}
-	options.Logger = operators.Logger()
+	options.Logger = testenv.Logger()
 	options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
 		options.Cache = nil // the client of the handlers does not read from a cache
 		return client.New(config, options)

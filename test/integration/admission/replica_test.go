@@ -18,7 +18,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/webhook/servers"
-	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -83,7 +82,7 @@ func runReplica() int {
 		return fail(err)
 	}
 	r := replica{namespace: os.Getenv(namespaceVariable), url: os.Getenv(urlVariable), port: port}
-	options := kopf.Options{Registry: r.registry(), Config: ctrl.GetConfigOrDie(), Logger: operators.Logger()}
+	options := kopf.Options{Registry: r.registry(), Config: ctrl.GetConfigOrDie(), Logger: testenv.Logger()}
 	r.adjust(&options)
 	operator, err := kopf.NewOperator(options)
 	if err != nil {

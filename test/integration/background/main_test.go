@@ -3,24 +3,17 @@
 package background
 
 import (
-	"flag"
 	"testing"
 	"time"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
 var cluster *testenv.Cluster
 
 func TestMain(m *testing.M) {
-	// The tests wait more than they compute. A flag on the command line takes precedence.
-	_ = flag.Set("test.parallel", "12")
-	ctrl.SetLogger(operators.Logger())
-	testenv.Main(m, &cluster, testenv.Options{})
+	testenv.Main(m, &cluster, testenv.Options{Parallel: 12})
 }
 
 const (

@@ -3,22 +3,16 @@
 package conditions
 
 import (
-	"flag"
 	"testing"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
 var cluster *testenv.Cluster
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "12") // the tests wait more than they compute
-	ctrl.SetLogger(operators.Logger())
-	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{
+	testenv.Main(m, &cluster, testenv.Options{Parallel: 12, CRDs: []string{
 		testenv.ExampleCRDs, testenv.FixtureCRDs, "config/crd/kopf.dev", "test/integration/conditions/testdata",
 	}})
 }

@@ -4,7 +4,6 @@ package ensure
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -27,10 +25,7 @@ import (
 var cluster *testenv.Cluster
 
 func TestMain(m *testing.M) {
-	// The tests wait more than they compute. A flag on the command line takes precedence.
-	_ = flag.Set("test.parallel", "8")
-	ctrl.SetLogger(operators.Logger())
-	testenv.Main(m, &cluster, testenv.Options{})
+	testenv.Main(m, &cluster, testenv.Options{Parallel: 8})
 }
 
 const (

@@ -3,29 +3,24 @@ package explain
 
 import (
 	"context"
-	"flag"
 	"slices"
 	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/rbac"
 	"github.com/kopf-go/kopf/pkg/settings"
-	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
 var cluster *testenv.Cluster
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "6") // the tests wait more than they compute
-	ctrl.SetLogger(operators.Logger())
-	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{"config/crd/kopf.dev", testenv.ExampleCRDs, testenv.FixtureCRDs}})
+	testenv.Main(m, &cluster, testenv.Options{Parallel: 6, CRDs: []string{"config/crd/kopf.dev", testenv.ExampleCRDs, testenv.FixtureCRDs}})
 }
 
 func TestAnObjectIsExplainedWithoutAnOperator(t *testing.T) {

@@ -92,7 +92,7 @@ func TestAddressInUseStopsTheOperator(t *testing.T) {
 	taken, err := net.Listen("tcp", address)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	defer func() { _ = taken.Close() }()
-	options := kopf.Options{Registry: registry, Config: cluster.Config(), Logger: operators.Logger()}
+	options := kopf.Options{Registry: registry, Config: cluster.Config(), Logger: testenv.Logger()}
 	options.Settings.Scope.Namespaces = []string{namespace}
 	options.Settings.Health.Address = address
 	g.Expect(kopf.Run(t.Context(), options)).To(gomega.MatchError(gomega.And(

@@ -13,17 +13,14 @@ import (
 
 	"github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
 var cluster *testenv.Cluster
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(operators.Logger())
 	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{testenv.ExampleCRDs, testenv.FixtureCRDs, "config/crd/kopf.dev"}})
 }
 
@@ -127,7 +124,7 @@ func background(t *testing.T, options kopf.Options) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	options.Logger = operators.Logger()
+	options.Logger = testenv.Logger()
 	go func() { done <- kopf.Run(ctx, options) }()
 	t.Cleanup(func() {
 		cancel()

@@ -16,7 +16,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -26,7 +25,7 @@ func manage(t *testing.T, g *gomega.WithT, connection *rest.Config, options ctrl
 	registry := kopf.NewRegistry()
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))
 	options.Controller = config.Controller{SkipNameValidation: new(true)}
-	options.Logger, options.Metrics = operators.Logger(), metricsserver.Options{BindAddress: "0"}
+	options.Logger, options.Metrics = testenv.Logger(), metricsserver.Options{BindAddress: "0"}
 	mgr, err := ctrl.NewManager(connection, options)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(mgr.AddReadyzCheck("ping", healthz.Ping)).To(gomega.Succeed())

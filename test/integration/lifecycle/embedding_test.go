@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/login"
 	"github.com/kopf-go/kopf/pkg/settings"
-	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // Two operators in one process share neither handlers nor settings, and one can stop
@@ -134,7 +134,7 @@ func TestAddRefusesWhatTheManagerDecides(t *testing.T) {
 }
 
 func newManager() (manager.Manager, error) {
-	return ctrl.NewManager(cluster.Config(), manager.Options{Metrics: metrics.Options{BindAddress: "0"}, Logger: operators.Logger()})
+	return ctrl.NewManager(cluster.Config(), manager.Options{Metrics: metrics.Options{BindAddress: "0"}, Logger: testenv.Logger()})
 }
 
 // startManager runs a manager with an operator in it.

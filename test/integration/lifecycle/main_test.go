@@ -12,7 +12,6 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -53,7 +52,7 @@ func (n *notes) created(_ context.Context, c *kopf.Change) error {
 // run runs an operator until stop is called, which waits for its end.
 func run(t *testing.T, options kopf.Options) (o *kopf.Operator, stop func() error) {
 	t.Helper()
-	options.Logger = operators.Logger()
+	options.Logger = testenv.Logger()
 	o, err := kopf.NewOperator(options)
 	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())

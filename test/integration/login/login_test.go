@@ -28,7 +28,7 @@ type operator struct {
 
 func start(t *testing.T) *operator {
 	o := &operator{issuer: newIssuer(t)}
-	credentials, err := login.New(t.Context(), login.Options{Login: o.issuer.login, Logger: operators.Logger()})
+	credentials, err := login.New(t.Context(), login.Options{Login: o.issuer.login, Logger: testenv.Logger()})
 	o.Expect(err).NotTo(gomega.HaveOccurred())
 	o.Credentials = credentials
 	t.Cleanup(credentials.Close)

@@ -22,7 +22,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/settings"
-	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -103,7 +102,7 @@ func (b *bench) start() {
 	s.Watching.ReconnectLimit = 400 * time.Millisecond
 	s.Posting.Disabled = true
 	b.engine = reconcile.New(reconcile.Config{
-		Handlers: b.handlers(), Settings: s, Logger: operators.Logger(), REST: b.config, HTTP: connection, Resources: resources,
+		Handlers: b.handlers(), Settings: s, Logger: testenv.Logger(), REST: b.config, HTTP: connection, Resources: resources,
 		Context: func(ctx context.Context, _ reconcile.CallContext) context.Context { return ctx },
 	})
 	ctx, cancel := context.WithCancel(context.Background())

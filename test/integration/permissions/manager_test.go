@@ -13,6 +13,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // startOperator runs an operator with a connection of its own.
@@ -25,7 +26,7 @@ func (b *bench) startManager(config *rest.Config, registry *kopf.Registry, s kop
 	b.t.Helper()
 	observer := kopf.ObservePermissions(config)
 	mgr, err := ctrl.NewManager(config, manager.Options{
-		Metrics: server.Options{BindAddress: "0"}, Logger: operators.Logger(), Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{b.namespace: {}}},
+		Metrics: server.Options{BindAddress: "0"}, Logger: testenv.Logger(), Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{b.namespace: {}}},
 	})
 	b.Expect(err).NotTo(gomega.HaveOccurred())
 	s.Persistence.Finalizer = b.namespace + ".example.com/finalizer"

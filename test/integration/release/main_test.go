@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apimeta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,14 +25,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/cli/release"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/settings"
-	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
 var cluster *testenv.Cluster
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(operators.Logger())
 	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{"config/crd/kopf.dev", testenv.ExampleCRDs}})
 }
 

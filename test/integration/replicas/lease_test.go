@@ -44,7 +44,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func (j *journal) replica(name, namespace string, config *rest.Config, registry *kopf.Registry) (stop func(), done chan error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done = make(chan error, 1)
-	options := kopf.Options{Registry: registry, Settings: elected(namespace), Config: config, Logger: operators.Logger().WithName(name)}
+	options := kopf.Options{Registry: registry, Settings: elected(namespace), Config: config, Logger: testenv.Logger().WithName(name)}
 	go func() { done <- kopf.Run(ctx, options) }()
 	j.t.Cleanup(cancel)
 	return cancel, done
@@ -180,7 +180,7 @@ func TestStoppedManagerLeavesTheGracePeriod(t *testing.T) {
 func (j *journal) manager(namespace string, config *rest.Config, options kopf.Options) (stop func(), done chan error) {
 	s := elected(namespace)
 	mgr, err := ctrl.NewManager(config, manager.Options{
-		Metrics: metrics.Options{BindAddress: "0"}, Logger: operators.Logger(), LeaderElection: true,
+		Metrics: metrics.Options{BindAddress: "0"}, Logger: testenv.Logger(), LeaderElection: true,
 		LeaderElectionID: s.Replicas.LeaseName, LeaderElectionNamespace: namespace,
 		LeaseDuration: &s.Replicas.LeaseDuration, RenewDeadline: &s.Replicas.RenewDeadline, RetryPeriod: &s.Replicas.RetryPeriod,
 	})

@@ -7,10 +7,7 @@ import (
 	"testing"
 	"time"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -24,7 +21,6 @@ func TestMain(m *testing.M) {
 	if os.Getenv(replicaVariable) != "" {
 		os.Exit(runReplica())
 	}
-	ctrl.SetLogger(operators.Logger())
 	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{"config/crd/kopf.dev", testenv.ExampleCRDs}})
 }
 

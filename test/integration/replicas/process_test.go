@@ -16,7 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // The environment of a replica.
@@ -33,7 +33,7 @@ func runReplica() int {
 	defer stop()
 	registry, write := kopf.NewRegistry(), journalOf(os.Getenv(journalVariable), os.Getenv(replicaVariable))
 	declare(registry, write)
-	options := kopf.Options{Registry: registry, Settings: elected(os.Getenv(namespaceVariable)), Config: ctrl.GetConfigOrDie(), Logger: operators.Logger()}
+	options := kopf.Options{Registry: registry, Settings: elected(os.Getenv(namespaceVariable)), Config: ctrl.GetConfigOrDie(), Logger: testenv.Logger()}
 	if err := kopf.Run(ctx, options); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
