@@ -85,8 +85,8 @@ func (c *campaign) run(ctx context.Context, s stage, mutants []*mutant) error {
 	return errors.Join(c.tryAll(ctx, b, untried), c.store.save())
 }
 
-// note stores the result of a stage.
-func (c *campaign) note(m *mutant, s stage, r result, output string) {
+// record stores the result of a stage.
+func (c *campaign) record(m *mutant, s stage, r result, output string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(m, s, r)
@@ -143,7 +143,7 @@ func (c *campaign) tryAll(ctx context.Context, b *binary, mutants []*mutant) err
 			for m := range next {
 				r, output := b.try(ctx, m, c.options)
 				if ctx.Err() == nil { // otherwise, the result is not true
-					c.note(m, b.stage, r, output)
+					c.record(m, b.stage, r, output)
 				}
 			}
 		})

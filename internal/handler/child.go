@@ -43,7 +43,7 @@ func ForCall(d *Declaration, id string, of func() ChildCall) *Declaration {
 // DeclaredID returns the id of the handler that was declared. The ID of one call of a handler of
 // children, or of drift, is longer, and so is that of calls of Ensure that restore children.
 func DeclaredID(d *Declaration) string {
-	if (d.Kind == OnDisturbance || d.childCall != nil || d.Kind == OnDrift) && d.parent != nil {
+	if (d.Kind == OnRestore || d.childCall != nil || d.Kind == OnDrift) && d.parent != nil {
 		return d.parent.ID
 	}
 	return d.ID

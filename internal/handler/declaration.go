@@ -195,7 +195,7 @@ func (d *Declaration) Under(parent *Declaration) *Declaration {
 // ReportedID returns the id of a handler in logs, events, and messages: its own, or that of Ensure for
 // the calls that restore children, which users do not declare.
 func ReportedID(d *Declaration) string {
-	if d.Kind == OnDisturbance {
+	if d.Kind == OnRestore {
 		return d.Top().ID
 	}
 	return d.ID

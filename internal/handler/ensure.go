@@ -83,7 +83,7 @@ func releasing(d *Declaration) *Declaration {
 // that of the last cycle. For the same reason, it calls no sub-handlers.
 func restoring(d *Declaration) *Declaration {
 	r := *d
-	r.Kind = OnDisturbance
+	r.Kind = OnRestore
 	r.ID = d.ID + "/restore"
 	r.parent = d
 	r.call = func(ctx context.Context, c *Call) (any, error) {

@@ -18,9 +18,9 @@ const (
 	OnIndex  Kind = "index"
 	// OnChild handlers are called for parents when their children change.
 	OnChild Kind = "child"
-	// OnDisturbance handlers are called for parents when another client changes children
-	// that a handler ensures.
-	OnDisturbance Kind = "disturbance"
+	// OnRestore handlers restore children that a handler ensures, after another client has changed
+	// them. Records and metrics contain the text of the kind, so it keeps the former word.
+	OnRestore Kind = "disturbance"
 	// OnDrift handlers decide about what others change in children that a handler ensures. They
 	// are a part of the calls of that handler.
 	OnDrift Kind = "drift"
@@ -61,7 +61,7 @@ func (k Kind) noun() string {
 // other objects, handlers of drift within calls of others, and admission handlers for requests.
 func (k Kind) IsChange() bool {
 	switch k {
-	case OnEvent, OnDaemon, OnTimer, OnIndex, OnChild, OnDisturbance, OnDrift, OnValidate, OnMutate, OnStartup, OnCleanup, OnLogin, OnProbe, Conditions:
+	case OnEvent, OnDaemon, OnTimer, OnIndex, OnChild, OnRestore, OnDrift, OnValidate, OnMutate, OnStartup, OnCleanup, OnLogin, OnProbe, Conditions:
 		return false
 	default:
 		return true
@@ -84,7 +84,7 @@ func (k Kind) IsBackground() bool { return k == OnDaemon || k == OnTimer }
 
 // IsTriggered reports whether handlers of the kind are called for what happens to other
 // objects. They are retried with a record on their own object.
-func (k Kind) IsTriggered() bool { return k == OnChild || k == OnDisturbance }
+func (k Kind) IsTriggered() bool { return k == OnChild || k == OnRestore }
 
 // ExtendsEssence reports whether the fields of such handlers belong to the essence of
 // the object, even if they are in its status. Indices and admission handlers do not

@@ -21,12 +21,10 @@ const (
 	OtherReason State = "otherReason" // its kind is not for what has happened to the object
 	Unchanged   State = "unchanged"   // its field has not changed
 	Mismatched  State = "mismatched"  // a filter does not match
-	Paused      State = "paused"      // the operator is paused
+	Paused      State = "paused"      // the operator is paused; Of does not know that
 	Suspended   State = "suspended"   // the object is suspended by a request
 	Misfit      State = "misfit"      // the object does not fit its Go type
-	Running     State = "running"     // it is being called
 	Waiting     State = "waiting"     // for its next attempt
-	Limited     State = "limited"     // it waits for a limit of concurrent calls
 	Untriggered State = "untriggered" // nothing has happened to other objects that it is called for
 	Due         State = "due"         // it is called in the next pass
 )
@@ -43,12 +41,12 @@ type Verdict struct {
 	Until time.Time
 	// Attempts is the number of attempts so far.
 	Attempts int
-	// Message is the last error, the misfit, or the limit.
+	// Message is the last error or the misfit.
 	Message string
 }
 
-// Situation is everything that a Verdict depends on. Fields that are not known can be zero.
-type Situation struct {
+// Facts are everything that a Verdict depends on. Fields that are not known can be zero.
+type Facts struct {
 	Declaration *handler.Declaration
 	Cause       *handler.Cause
 	// Record is the record of the handler for this cause, or nil if there is none.
@@ -61,10 +59,6 @@ type Situation struct {
 	// Suspended is set while a request suspends the object, until a time if there is one.
 	Suspended      bool
 	SuspendedUntil time.Time
-	Triggered      bool   // something has happened to other objects that a triggered handler is called for
-	Paused         bool   // the operator
-	Running        bool   // the handler is being called
-	Limit          string // the limit that the handler waits for; empty for none
 	Now            time.Time
 }
 
@@ -76,27 +70,27 @@ type Record struct {
 	Success, Failure bool      // at most one of them; none if it has not ended
 }
 
-// Of returns the verdict about a situation.
-func Of(s Situation) Verdict {
-	v := Verdict{Handler: s.Declaration.ID, Kind: s.Declaration.Kind}
-	if s.Record != nil {
-		v.Attempts = s.Record.Attempts
-		v.Message = s.Record.Message
-		if s.Record.Success || s.Record.Failure {
-			v.State = finished(s.Record)
+// Of returns the verdict about the facts.
+func Of(f Facts) Verdict {
+	v := Verdict{Handler: f.Declaration.ID, Kind: f.Declaration.Kind}
+	if f.Record != nil {
+		v.Attempts = f.Record.Attempts
+		v.Message = f.Record.Message
+		if f.Record.Success || f.Record.Failure {
+			v.State = finished(f.Record)
 			return v
 		}
 	}
-	v.Filter = s.Declaration.Mismatch(s.Cause)
-	if !v.Filter.Matches() && !s.TakesPart {
+	v.Filter = f.Declaration.Mismatch(f.Cause)
+	if !v.Filter.Matches() && !f.TakesPart {
 		v.State = mismatched(v.Filter, v.Attempts)
 		return v
 	}
-	if kind := s.Declaration.Kind; (kind.IsTriggered() || kind == handler.OnDrift) && !s.Triggered && s.Record == nil {
+	if kind := f.Declaration.Kind; (kind.IsTriggered() || kind == handler.OnDrift) && f.Record == nil {
 		v.State = Untriggered
 		return v
 	}
-	v.wait(s)
+	v.wait(f)
 	return v
 }
 
@@ -125,23 +119,17 @@ func mismatched(filter handler.Mismatch, attempts int) State {
 }
 
 // wait fills in what the handler waits for.
-func (v *Verdict) wait(s Situation) {
+func (v *Verdict) wait(f Facts) {
 	switch {
-	case s.Paused:
-		v.State = Paused
-	case s.Suspended:
+	case f.Suspended:
 		v.State = Suspended
-		v.Until = s.SuspendedUntil
-	case s.Misfit != nil:
-		v.State, v.Message = Misfit, s.Misfit.Error()
-	case s.Running:
-		v.State = Running
-	case s.Record != nil && s.Record.Delayed.After(s.Now):
+		v.Until = f.SuspendedUntil
+	case f.Misfit != nil:
+		v.State = Misfit
+		v.Message = f.Misfit.Error()
+	case f.Record != nil && f.Record.Delayed.After(f.Now):
 		v.State = Waiting
-		v.Until = s.Record.Delayed
-	case s.Limit != "":
-		v.State = Limited
-		v.Message = s.Limit
+		v.Until = f.Record.Delayed
 	default:
 		v.State = Due
 	}
@@ -150,7 +138,7 @@ func (v *Verdict) wait(s Situation) {
 // IsOpen reports whether the handler is still to be called for this cause.
 func (v Verdict) IsOpen() bool {
 	switch v.State {
-	case Paused, Suspended, Misfit, Running, Waiting, Limited, Due:
+	case Suspended, Misfit, Waiting, Due:
 		return true
 	default:
 		return false
@@ -184,18 +172,12 @@ func (v Verdict) String() string {
 // open describes the states of handlers that are still to be called.
 func (v Verdict) open() string {
 	switch v.State {
-	case Paused:
-		return "waits for the operator, which is paused"
 	case Suspended:
 		return "waits, because the object is suspended" + v.until()
 	case Misfit:
 		return "cannot be called" + v.because()
-	case Running:
-		return "is running" + v.after()
 	case Waiting:
 		return "waits" + v.until() + v.after() + v.because()
-	case Limited:
-		return "waits for a slot of the limit " + v.Message
 	default:
 		return "is due" + v.after() + v.because()
 	}

@@ -61,9 +61,9 @@ func TestVerdicts(t *testing.T) {
 	misfit := errors.New("the object does not fit the Go type *v1.Kex")
 	size := handler.Field("spec.size")
 	create := declared(handler.Create(selector.New("kex"), handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("fn")))
-	type s = verdict.Situation
+	type s = verdict.Facts
 	tests := map[string]struct {
-		situation s
+		facts s
 		state     verdict.State
 		open      bool
 		sentence  string
@@ -94,18 +94,15 @@ func TestVerdicts(t *testing.T) {
 		"no filter and no fit":         {s{Declaration: update(labels("web")), Misfit: misfit}, verdict.Mismatched, false, "is not for this object, because the label app does not match"},
 		"the object is suspended":      {s{Declaration: update(), Suspended: true}, verdict.Suspended, true, "waits, because the object is suspended"},
 		"suspended until a time":       {s{Declaration: update(), Suspended: true, SuspendedUntil: soon, Misfit: misfit}, verdict.Suspended, true, "waits, because the object is suspended until 2026-11-22T12:01:00Z"},
-		"the operator is paused":       {s{Declaration: update(), Paused: true, Suspended: true}, verdict.Paused, true, "waits for the operator, which is paused"},
-		"it is running":                {s{Declaration: update(), Running: true}, verdict.Running, true, "is running"},
-		"it waits for a limit":         {s{Declaration: update(), Limit: "5 of backups"}, verdict.Limited, true, "waits for a slot of the limit 5 of backups"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			test.situation.Cause, test.situation.Now = changed(), now
-			v := verdict.Of(test.situation)
-			if v.State != test.state || v.IsOpen() != test.open || v.String() != test.sentence || v.Handler != test.situation.Declaration.ID {
+			test.facts.Cause, test.facts.Now = changed(), now
+			v := verdict.Of(test.facts)
+			if v.State != test.state || v.IsOpen() != test.open || v.String() != test.sentence || v.Handler != test.facts.Declaration.ID {
 				t.Errorf("got %+v: %s", v, v)
 			}
-			if selected := test.situation.Declaration.Selects(test.situation.Cause); selected != v.Filter.Matches() {
+			if selected := test.facts.Declaration.Selects(test.facts.Cause); selected != v.Filter.Matches() {
 				t.Errorf("it is selected: %t, but the filter is %+v", selected, v.Filter)
 			}
 		})
@@ -115,9 +112,8 @@ func TestVerdicts(t *testing.T) {
 // A handler of children is not called for what happens to its own object.
 func TestVerdictsAboutTriggeredHandlers(t *testing.T) {
 	d := declared(handler.Child(selector.New("kex"), selector.New("pods"), handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("fn")))
-	for want, s := range map[string]verdict.Situation{
+	for want, s := range map[string]verdict.Facts{
 		"waits for a change of other objects, such as children": {},
-		"is due": {Triggered: true},
 		"waits until 2026-11-22T12:01:00Z after 2 attempts: not yet": {Record: &verdict.Record{Attempts: 2, Message: "not yet", Delayed: now.Add(time.Minute)}},
 	} {
 		s.Declaration, s.Cause, s.Now = d, changed(), now
@@ -133,7 +129,7 @@ func TestVerdictAboutAHandlerOfDrift(t *testing.T) {
 		return convergence.Restore(), nil
 	}
 	d := declared(handler.Drift(selector.New("kex"), handlertest.Returning(decide), handler.ID("drift")))
-	if got := verdict.Of(verdict.Situation{Declaration: d, Cause: changed(), Now: now}); got.State != verdict.Untriggered || got.IsOpen() {
+	if got := verdict.Of(verdict.Facts{Declaration: d, Cause: changed(), Now: now}); got.State != verdict.Untriggered || got.IsOpen() {
 		t.Errorf("it %s", got)
 	}
 }

@@ -114,7 +114,7 @@ func (r *recording) observer(from *link) handler.Observer {
 func newCall(c *handler.Call) *HandlerCall {
 	d := c.Declaration
 	call := &HandlerCall{Handler: handler.DeclaredID(d), Kind: string(d.Kind), At: time.Now(), Running: true, Attempt: c.Attempt.Retry + 1}
-	if d.Kind != handler.OnDisturbance { // which is about all children
+	if d.Kind != handler.OnRestore { // which is about all children
 		call.Child = strings.TrimPrefix(strings.TrimPrefix(d.ID, call.Handler), "/")
 	}
 	if c.Operator == nil {

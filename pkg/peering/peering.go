@@ -118,7 +118,7 @@ func (p *Peering) Discovered(resources []selector.Resource) {
 	defer p.mu.Unlock()
 	for _, membership := range p.memberships {
 		for _, m := range membership.members {
-			m.noteServed(resources)
+			m.observeServed(resources)
 		}
 	}
 }

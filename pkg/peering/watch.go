@@ -53,9 +53,9 @@ func (m *member) waitToRetry(ctx context.Context, err error, delay time.Duration
 	}
 }
 
-// noteServed ends the wait for a missing resource, if there is one. Another discovery follows soon
+// observeServed ends the wait for a missing resource, if there is one. Another discovery follows soon
 // after one that has found something new, so a call just before the wait does no harm.
-func (m *member) noteServed(resources []selector.Resource) {
+func (m *member) observeServed(resources []selector.Resource) {
 	isWanted := func(r selector.Resource) bool {
 		return r.Group == m.group && r.Version == version && r.Plural == m.target.plural()
 	}

@@ -46,9 +46,9 @@ func (o observed) RoundTrip(request *http.Request) (*http.Response, error) {
 	switch {
 	case err != nil:
 	case response.StatusCode == http.StatusForbidden:
-		o.journal.noteRefused(request, response)
+		o.journal.reportRefused(request, response)
 	case o.journal.learns.Load():
-		o.journal.noteUsed(request, response.StatusCode)
+		o.journal.recordUsed(request, response.StatusCode)
 	}
 	return response, err
 }
@@ -56,33 +56,33 @@ func (o observed) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the transport below, for tools that look for it.
 func (o observed) WrappedRoundTripper() http.RoundTripper { return o.next }
 
-// noteUsed notes a request that was permitted. Its answer can be another error.
-func (j *Journal) noteUsed(request *http.Request, status int) {
+// recordUsed records a request that was permitted. Its answer can be another error.
+func (j *Journal) recordUsed(request *http.Request, status int) {
 	p, ok := Of(request)
 	if !ok {
 		return
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.note(p)
+	j.record(p)
 	switch {
 	case p.Verb == "patch" && status == http.StatusCreated: // server-side apply
 		p.Verb = "create"
 		p.Name = "" // a role cannot restrict creations to a name
-		j.note(p)
+		j.record(p)
 	case p.Verb == "watch" && request.URL.Query().Get("sendInitialEvents") == "true":
 		// Other API servers do not send the initial objects this way. The client then lists them.
 		p.Verb = "list"
-		j.note(p)
+		j.record(p)
 	}
 }
 
-// maxNames limits how many names are noted for each kind of request. It is enough for the objects
+// maxNames limits how many names are recorded for each kind of request. It is enough for the objects
 // that a role can name: peerings, leases, Secrets.
 const maxNames = 10
 
-// note notes a permission, for all objects if there are many names.
-func (j *Journal) note(p Permission) {
+// record records a permission, for all objects if there are many names.
+func (j *Journal) record(p Permission) {
 	if j.used == nil {
 		j.used = map[Permission]bool{}
 		j.names = map[Permission]int{}
@@ -97,9 +97,9 @@ func (j *Journal) note(p Permission) {
 	j.used[p] = true
 }
 
-// noteRefused reports a request that was refused for lack of a permission. Quotas, policies, and
+// reportRefused reports a request that was refused for lack of a permission. Quotas, policies, and
 // namespaces that are being deleted have the same status.
-func (j *Journal) noteRefused(request *http.Request, response *http.Response) {
+func (j *Journal) reportRefused(request *http.Request, response *http.Response) {
 	p, ok := Of(request)
 	if !ok || j.Refused == nil {
 		return

@@ -138,11 +138,11 @@ func (l *life) hasPosition(id string) bool {
 	found, _ := object.Lookup(l.server.object, object.Path{"status", "kopf", "progress"})
 	records, _ := found.(m)
 	_, isStored := cycle.At[id]
-	leftover := slices.ContainsFunc(slices.Collect(maps.Values(records)), func(r any) bool {
+	stale := slices.ContainsFunc(slices.Collect(maps.Values(records)), func(r any) bool {
 		token := r.(m)["cycle"]
 		return token != nil && token != cycle.Cycle
 	})
-	return isStored && (leftover || records[id] == nil)
+	return isStored && (stale || records[id] == nil)
 }
 
 const startedKey = kopfPrefix + "last-handled-configuration-started"
@@ -229,7 +229,7 @@ func (l *life) start(again bool) {
 	}
 	e := New(config)
 	if l.seed%2 == 0 {
-		e.fewCalls = 0 // as if many were running
+		e.maxUnpacked = 0 // as if many were running
 	}
 	api, err := kube.New(&rest.Config{Host: "http://localhost", QPS: -1}, &http.Client{Transport: l.server}, kex.Resource, e.Settings)
 	if err != nil {

@@ -232,7 +232,7 @@ func (c consumer) newIndexer(r *resource, handlers registry.Handlers) *indexing.
 		Prepare: func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
 			return c.prepareIndexing(ctx, r, body, d)
 		},
-		Misfit:  e.objects.noteMisfit,
+		Misfit:  e.objects.recordMisfit,
 		Measure: func(d *handler.Declaration, o call.Outcome) { e.measure(r, d, o) },
 		Current: func(key object.Key) *object.Body {
 			if snapshot := r.Cached(key.NamespacedName); snapshot != nil {

@@ -45,11 +45,11 @@ func (p *pass) circumstances(c *cycle, calls *record.Calls) plan.Circumstances {
 
 // record writes the outcomes of the handlers, and returns whether the pass continues, or when
 // the next one is due. A pass does not continue after an error.
-func (p *pass) record(ctx context.Context, c *cycle) (again bool, next Next, err error) {
+func (p *pass) record(ctx context.Context, c *cycle) (again bool, next nextPass, err error) {
 	if c.NothingToDo() {
 		again, err := p.leaveAlone(ctx, c)
 		if p.workers.isStopping() {
-			return false, Next{}, err
+			return false, nextPass{}, err
 		}
 		return again, c.calls.next(), err
 	}
@@ -58,29 +58,29 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, next Next, err
 	edited := p.object.writes.HasEdits()
 	outcome, err := p.session.Write(ctx, update)
 	if err != nil {
-		return false, Next{}, err
+		return false, nextPass{}, err
 	}
 	p.finishCycle(outcome)
 	if outcome.Ended && !outcome.Gone {
-		p.noteRevisions(c, p.session.Body())
+		p.observeRevisions(c, p.session.Body())
 	}
 	if outcome.Gone || p.workers.isStopping() {
-		return false, Next{}, nil
+		return false, nextPass{}, nil
 	}
 	if !outcome.Ended {
 		delay, isWaiting := c.Cycle.Progress.NextDelay()
 		again := isWaiting && delay == 0 || !isWaiting && outcome.ChangedByOthers
-		return again, soonest(Next{isWaiting, delay}, c.calls.next()), nil
+		return again, soonest(nextPass{isWaiting, delay}, c.calls.next()), nil
 	}
 	if !p.object.handled {
-		return true, Next{}, nil // resume handlers are due
+		return true, nextPass{}, nil // resume handlers are due
 	}
 	// Changes since the start of the cycle, including those by the handlers, are
 	// handled as the next change.
 	if edited || outcome.ChangedByOthers || !c.Cycle.Settled {
 		return outcome.Changed, c.calls.next(), nil
 	}
-	p.noteReconciled()
+	p.markReconciled()
 	return false, c.calls.next(), nil
 }
 
@@ -174,15 +174,15 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error)
 	case (edited || outcome.ChangedByOthers) && outcome.Changed:
 		return true, nil
 	}
-	p.noteReconciled()
+	p.markReconciled()
 	return false, nil
 }
 
-// noteReconciled records that this version of the object needs no more work.
-func (p *pass) noteReconciled() { p.object.reconciledVersion = p.session.Body().ResourceVersion() }
+// markReconciled records that this version of the object needs no more work.
+func (p *pass) markReconciled() { p.object.reconciledVersion = p.session.Body().ResourceVersion() }
 
-// noteRevisions tells the rollouts about a version of the object.
-func (t *target) noteRevisions(c *cycle, body *object.Body) {
+// observeRevisions reports to the rollouts a version of the object.
+func (t *target) observeRevisions(c *cycle, body *object.Body) {
 	if len(t.resource.Revised) == 0 {
 		return
 	}
@@ -193,5 +193,5 @@ func (t *target) noteRevisions(c *cycle, body *object.Body) {
 	if body != c.CallContext.Body {
 		now.Old = c.New // it is handled now
 	}
-	t.engine.revisions.Note(t.resource.Revised, s)
+	t.engine.revisions.Observe(t.resource.Revised, s)
 }

@@ -123,7 +123,7 @@ type Engine struct {
 	writer    *write.Writer
 	permits   *call.Permits
 	slots     *call.Slots
-	fewCalls  int // so many running calls keep their essences
+	maxUnpacked  int // so many running calls keep their essences
 	// runsCode is set if code of users stores the state of objects, or chooses the handlers of a pass.
 	runsCode bool
 	// converger makes the children of objects what handlers want. It is nil if there are no
@@ -155,9 +155,9 @@ type Engine struct {
 	abandoned map[object.Key]*abandoned
 }
 
-// fewCalls is the number of running calls that keep their essences: to pack and unpack them takes
+// maxUnpacked is the number of running calls that keep their essences: to pack and unpack them takes
 // time, which is only worth it for the memory of many calls.
-const fewCalls = 8
+const maxUnpacked = 8
 
 // New returns an engine that is not running yet.
 func New(config Config) *Engine {
@@ -174,7 +174,7 @@ func New(config Config) *Engine {
 		pause:       pauseState{paused: config.Paused, resumed: make(chan struct{})},
 		backlog:     queue.NewBacklog(s.Queueing.EventBacklog),
 		records:     record.Keeper{Storages: s.Persistence},
-		fewCalls:    fewCalls,
+		maxUnpacked:    maxUnpacked,
 		runsCode:    runsCode(s),
 		eventLogger: config.eventLogger(),
 		undeclared:  undeclared.Handlers{Logger: config.Logger},

@@ -57,7 +57,7 @@ func (e *Engine) recordUndeclared(handlers registry.Handlers) func(parent, id st
 	}
 	return func(parent, id string) {
 		if kind, _, found := strings.Cut(parent, " "); found && !declared[id] {
-			e.undeclared.NoteChild(kind, id)
+			e.undeclared.AddChild(kind, id)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (e *Engine) watchIndices(ctx context.Context) (ended func(), err error) {
 	for _, d := range e.Handlers.OfKind(handler.OnIndex) {
 		filled[index.Of(d.Table)] = true
 	}
-	for _, d := range e.Handlers.OfKind(handler.OnDisturbance) {
+	for _, d := range e.Handlers.OfKind(handler.OnRestore) {
 		for _, table := range d.Watched {
 			if !filled[index.Of(table)] {
 				return nil, fmt.Errorf("%s: the handler %q has kopf.WatchIndex with an index that no function of its registry fills: declare the index with kopf.NewIndex or kopf.FillIndex in the same registry", d.DeclaredAt, d.Top().ID)

@@ -44,7 +44,7 @@ func (e eventHandlers) handleWith(ctx context.Context, slot *call.Running) (err 
 func (e eventHandlers) handle(ctx context.Context) {
 	current := e.current
 	for _, event := range e.engine.backlog.Take(e.key) {
-		e.note(event)
+		e.observe(event)
 		edits := e.call(ctx, event)
 		if event.Type == apiwatch.Deleted {
 			e.object.dropMemos(event.Snapshot.GetUID())
@@ -55,9 +55,9 @@ func (e eventHandlers) handle(ctx context.Context) {
 	}
 }
 
-// note records which object an event belongs to. A late event of an earlier object must not
+// observe records which object an event belongs to. A late event of an earlier object must not
 // discard the current one.
-func (e eventHandlers) note(event object.WatchEvent) {
+func (e eventHandlers) observe(event object.WatchEvent) {
 	s := e.object
 	uid := event.Snapshot.GetUID()
 	current := e.current
@@ -117,7 +117,7 @@ func (e eventHandlers) callOne(ctx context.Context, d *handler.Declaration, even
 		result, failure = call.NormalizeResult(arguments.Result())
 	}
 	misfit := handler.AsMisfit(failure)
-	e.engine.objects.noteMisfit(e.key, d, misfit)
+	e.engine.objects.recordMisfit(e.key, d, misfit)
 	if misfit != nil {
 		return call.Edit{ID: d.ID, Patch: &patch.Patch{}}
 	}

@@ -73,7 +73,7 @@ func (c *cycle) hasDue() bool {
 // startCalls starts the calls of the handlers that are due; see nextCall.
 func (p *pass) startCalls(c *cycle) {
 	p.began = time.Now()
-	if c.Cycle != nil && p.engine.slots.Usage().Running >= p.engine.fewCalls {
+	if c.Cycle != nil && p.engine.slots.Usage().Running >= p.engine.maxUnpacked {
 		c.packed = p.engine.records.Pack(c.Cycle, c.CallContext.Body, p.resource.Fields)
 	}
 	if runner := c.runner; runner != nil {
@@ -189,7 +189,7 @@ func (p *pass) afterAttempt(c *cycle, d *handler.Declaration, o call.Outcome) {
 		p.report.Outcome(p.session.Body(), d.ID, o)
 	}
 	if p.object.startedByPredecessor && o.Called && o.Final {
-		p.object.noteFinished(d.ID)
+		p.object.markFinished(d.ID)
 	}
 }
 

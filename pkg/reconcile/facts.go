@@ -88,15 +88,15 @@ func (t *target) lookFirst(body *object.Body, stored record.Stored) {
 	s.seen = true
 	s.startedByPredecessor = initial && hasRecords
 	s.copied = !initial && (stored.Base != nil || hasRecords)
-	t.noteUndeclared(body, stored)
+	t.countUndeclared(body, stored)
 }
 
-// noteUndeclared looks for what handlers that are not declared have left on the object.
-func (t *target) noteUndeclared(body *object.Body, stored record.Stored) {
+// countUndeclared counts what handlers that are not declared have left on the object.
+func (t *target) countUndeclared(body *object.Body, stored record.Stored) {
 	known := append(stored.Progress.IDs(), plan.IDsOf(t.resource.Triggered)...)
-	t.engine.undeclared.Note(t.resource.Name, t.engine.records.Unknown(body, known), t.resource.IDs)
+	t.engine.undeclared.Add(t.resource.Name, t.engine.records.Unknown(body, known), t.resource.IDs)
 	if !t.resource.ensures() && len(convergence.ReadPlaces(body)) > 0 {
-		t.engine.undeclared.NoteChild(t.resource.Name, "")
+		t.engine.undeclared.AddChild(t.resource.Name, "")
 	}
 }
 

@@ -385,7 +385,7 @@ func TestResumeHandlersAreNotCalledAgainAfterThePredecessorsCycle(t *testing.T) 
 	l.rest()
 	l.state().initial.Store(true)
 	for _, id := range []string{"resume", "update"} {
-		l.state().noteFinished(id)
+		l.state().markFinished(id)
 	}
 	l.server.change(m{"spec": m{"size": 1}})
 	for during, want := range map[bool][]string{true: {"resume", "update"}, false: {"update"}} {

@@ -136,7 +136,7 @@ func TestEditsForAnEarlierObjectAreDropped(t *testing.T) {
 }
 
 // An interrupted cycle whose change was reverted leaves records that no cycle will remove.
-func TestLeftoverRecordsAreRemoved(t *testing.T) {
+func TestStaleRecordsAreRemoved(t *testing.T) {
 	for purpose, want := range map[cause.Reason]bool{cause.Create: true, cause.Delete: true, cause.Resume: false} {
 		e := atRest(t, 1)
 		c := e.detect(t, e.bodyWith(t, m{"metadata": m{"annotations": m{
@@ -145,7 +145,7 @@ func TestLeftoverRecordsAreRemoved(t *testing.T) {
 		if !c.NothingToDo() {
 			t.Fatalf("%s: there is something to do", purpose)
 		}
-		if got := c.DecideAtRest(plan.Circumstances{Handlers: &plan.Handlers{}}).Leftovers != nil; got != want {
+		if got := c.DecideAtRest(plan.Circumstances{Handlers: &plan.Handlers{}}).StaleRecords != nil; got != want {
 			t.Errorf("%s: got %v", purpose, got)
 		}
 	}

@@ -33,8 +33,8 @@ func (c *cycle) backgroundMisfits() []*handler.Declaration {
 	return found
 }
 
-// byPasses marks what passes find.
-var byPasses = heldobjects.Finding{Reason: metrics.Misfit}
+// passMisfit marks the misfits that passes find.
+var passMisfit = heldobjects.Finding{Reason: metrics.Misfit}
 
 // reportMisfits reports the handlers that cannot be called: each once per problem, in the log
 // and as an event. The first passes after a start share a summary, because there can be as
@@ -52,7 +52,7 @@ func (p *pass) reportMisfits(c *cycle) {
 	if p.firstLook {
 		since = time.Time{} // an earlier process knew it
 	}
-	fresh := p.engine.objects.held.ReplaceSince(p.key, byPasses, problems, since)
+	fresh := p.engine.objects.held.ReplaceSince(p.key, passMisfit, problems, since)
 	for _, m := range misfits {
 		if !slices.Contains(fresh, m.Handler.ID) {
 			continue
@@ -75,7 +75,7 @@ func (p *pass) reportMisfits(c *cycle) {
 // while no operator was running.
 func (t *target) leaveOutMisfits(c *cycle) {
 	for _, d := range c.Handlers {
-		since, wasHeld := t.engine.objects.held.Since(t.key, byPasses, d.ID)
+		since, wasHeld := t.engine.objects.held.Since(t.key, passMisfit, d.ID)
 		if wasHeld && c.Cycle.Progress.Misfit(d.ID) == nil {
 			c.Cycle.Progress.Load(d.ID).LeaveOut(since)
 		}
@@ -121,8 +121,8 @@ func (t *target) kubectlName() string {
 	return name
 }
 
-// byFailure marks deletions that are held by a failed handler.
-var byFailure = heldobjects.Finding{Reason: metrics.Failure}
+// failedDeletion marks deletions that are held by a failed handler.
+var failedDeletion = heldobjects.Finding{Reason: metrics.Failure}
 
 // deletionHeld is the type of the condition that reports a held deletion.
 const deletionHeld = "DeletionHeld"
@@ -144,7 +144,7 @@ func (p *pass) reportHeldDeletion(c *cycle) {
 	if id != "" {
 		held = map[string]string{id: ""}
 	}
-	p.engine.objects.held.Replace(p.key, byFailure, held)
+	p.engine.objects.held.Replace(p.key, failedDeletion, held)
 	if id == "" || !c.Cycle.Called || !p.object.reported.First(deletionHeld) {
 		return
 	}

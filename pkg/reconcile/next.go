@@ -6,18 +6,18 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Next is when the next pass over an object is due. The zero value means that nothing is due until something
+// nextPass says when the next pass over an object is due. The zero value means that nothing is due until something
 // happens.
-type Next struct {
+type nextPass struct {
 	Due   bool
 	After time.Duration // 0: at once
 }
 
 // in returns that a pass is due after a delay.
-func in(delay time.Duration) Next { return Next{Due: true, After: max(0, delay)} }
+func in(delay time.Duration) nextPass { return nextPass{Due: true, After: max(0, delay)} }
 
 // soonest returns the earlier of two.
-func soonest(a, b Next) Next {
+func soonest(a, b nextPass) nextPass {
 	if !a.Due || b.Due && b.After < a.After {
 		return b
 	}
@@ -25,7 +25,7 @@ func soonest(a, b Next) Next {
 }
 
 // requeueAfter returns the delay for queues, for which 0 means none.
-func (n Next) requeueAfter() time.Duration {
+func (n nextPass) requeueAfter() time.Duration {
 	if !n.Due {
 		return 0
 	}
@@ -36,6 +36,6 @@ func (n Next) requeueAfter() time.Duration {
 var urgent = new(0)
 
 // result returns the answer of a worker to its queue.
-func (n Next) result() ctrl.Result {
+func (n nextPass) result() ctrl.Result {
 	return ctrl.Result{RequeueAfter: n.requeueAfter(), Priority: urgent}
 }

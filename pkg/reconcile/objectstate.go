@@ -103,9 +103,9 @@ func (s *objectState) isReconciledAt(version string) bool {
 // finishedHere is the prefix of entries about finished handlers in the reported set.
 const finishedHere = "\x00finished "
 
-// noteFinished records that this process finished a handler of a cycle that an earlier
+// markFinished records that this process finished a handler of a cycle that an earlier
 // process began. This is too rare for a separate field.
-func (s *objectState) noteFinished(id string) { s.reported.First(finishedHere + id) }
+func (s *objectState) markFinished(id string) { s.reported.First(finishedHere + id) }
 
 func (s *objectState) wasFinished(id string) bool { return s.reported.Has(finishedHere + id) }
 
@@ -239,9 +239,9 @@ func (o *objects) remove(key object.Key, reason stop.Reason) *background {
 	return known.background
 }
 
-// noteMisfit reports that a handler of events or of an index skips an object, or that it does
+// recordMisfit records that a handler of events or of an index skips an object, or that it does
 // not anymore: nil. Many objects share one line of the log.
-func (o *objects) noteMisfit(key object.Key, d *handler.Declaration, err *handler.MisfitError) {
+func (o *objects) recordMisfit(key object.Key, d *handler.Declaration, err *handler.MisfitError) {
 	of := heldobjects.Finding{Reason: metrics.Misfit, By: d.ID}
 	problems := map[string]string(nil)
 	if err != nil {

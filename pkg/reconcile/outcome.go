@@ -40,7 +40,7 @@ func (t *target) announce(c *cycle) {
 // reportDropped reports the handlers that were retried for this cause, and whose filters do not
 // match anymore: they are not called again, and the cycle ends without them.
 func (t *target) reportDropped(c *cycle, body *object.Body) {
-	if c.Cycle == nil || !c.Cycle.Progress.Stored().HasLeftovers() {
+	if c.Cycle == nil || !c.Cycle.Progress.Stored().HasStale() {
 		return // nearly always
 	}
 	for _, id := range c.Cycle.Progress.Stored().IDs() {

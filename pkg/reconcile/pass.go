@@ -34,7 +34,7 @@ type pass struct {
 	// due is the cycle whose handlers are being called; nil if none are.
 	due *cycle
 	// next is when the next pass is due, unless there is an error.
-	next Next
+	next nextPass
 	err  error
 	// rounds counts the plans of the pass.
 	rounds int
@@ -79,32 +79,32 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 	}
 	cached := r.Cached(key.NamespacedName)
 	if delay := max(time.Until(t.object.notBefore), t.contentionDelay(cached)); delay > 0 {
-		return w.settle(key, always, in(delay)), nil
+		return w.endTurn(key, always, in(delay)), nil
 	}
 	if t.areEventsPending() {
-		w.beginWithEvents(w.newPass(r, key), cached)
+		w.detachWithEvents(w.newPass(r, key), cached)
 		return ctrl.Result{}, nil
 	}
 	if t.isAtRest(cached) { // nearly always
 		t.object.failures = 0
-		return w.settle(key, never, Next{}), nil
+		return w.endTurn(key, never, nextPass{}), nil
 	}
-	return w.beginPass(w.newPass(r, key)), nil
+	return w.runInWorker(w.newPass(r, key)), nil
 }
 
 // workerPatience is how long a worker waits for the part of a pass that calls no handlers: filters and
 // storages of users may never return, and a pause waits for the workers.
 const workerPatience = time.Second
 
-// beginPass makes the part of a pass that calls no handlers, and detaches the rest. If code of users can run in it, it
+// runInWorker makes the part of a pass that calls no handlers, and detaches the rest. If code of users can run in it, it
 // has its own goroutine, since that code may not return; others need none, which takes less time.
-func (w *workers) beginPass(p *pass) ctrl.Result {
+func (w *workers) runInWorker(p *pass) ctrl.Result {
 	if !w.engine.permits.Begin(p.key.Resource, w.stopping) {
 		return ctrl.Result{}
 	}
 	if !p.runsCode() {
 		p.next, p.err = p.begin(w.writes)
-		return w.endBeginning(p)
+		return w.detachOrEnd(p)
 	}
 	began := handler.Start(func() error {
 		p.next, p.err = p.begin(w.writes)
@@ -122,7 +122,7 @@ func (w *workers) beginPass(p *pass) ctrl.Result {
 		})
 		return ctrl.Result{}
 	}
-	return w.endBeginning(p)
+	return w.detachOrEnd(p)
 }
 
 // runsCode reports whether code of users can run in the part of a pass that calls no handlers: what decides about handlers,
@@ -131,8 +131,8 @@ func (p *pass) runsCode() bool {
 	return p.engine.runsCode || p.resource.runsCode || len(p.resource.Background) > 0 || p.object.writes.HasPending() || p.object.writes.HasEdits()
 }
 
-// endBeginning detaches a pass with due handlers, and ends any other.
-func (w *workers) endBeginning(p *pass) ctrl.Result {
+// detachOrEnd detaches a pass with due handlers, and ends any other.
+func (w *workers) detachOrEnd(p *pass) ctrl.Result {
 	if p.due != nil {
 		w.detach(p, func() *call.Call { return p.resume(nil) })
 		return ctrl.Result{}
@@ -150,9 +150,9 @@ func (p *pass) fail(err error) {
 	}
 }
 
-// beginWithEvents detaches the entire pass over an object with watch events for event
+// detachWithEvents detaches the entire pass over an object with watch events for event
 // handlers, unless it must wait for a slot.
-func (w *workers) beginWithEvents(p *pass, cached *object.Snapshot) {
+func (w *workers) detachWithEvents(p *pass, cached *object.Snapshot) {
 	events := eventHandlers{p.target, cached}
 	if slot := events.takeSlot(); slot != nil {
 		w.detach(p, func() *call.Call { return w.runAfterEvents(p, events, slot) })
@@ -174,32 +174,32 @@ func (w *workers) runAfterEvents(p *pass, events eventHandlers, slot *call.Runni
 
 // begin is the part of a pass that calls no handlers. If any are due, p.due is set, and resume
 // calls them.
-func (p *pass) begin(ctx context.Context) (next Next, err error) {
+func (p *pass) begin(ctx context.Context) (next nextPass, err error) {
 	defer recovered(&err)
 	defer p.endIfGone()
 
 	cached := p.resource.Cached(p.key.NamespacedName)
 	if cached == nil {
-		return Next{}, p.leaveUnwatched(ctx)
+		return nextPass{}, p.leaveUnwatched(ctx)
 	}
 	if p.isAtRest(cached) {
 		p.isOpen = never
-		return Next{}, nil
+		return nextPass{}, nil
 	}
 
 	freshness, err := p.session.Refresh(ctx, cached)
 	if err != nil || !freshness.Fresh {
-		return Next{Due: freshness.WaitFor > 0, After: freshness.WaitFor}, err
+		return nextPass{Due: freshness.WaitFor > 0, After: freshness.WaitFor}, err
 	}
 
 	// What an earlier pass could not write comes first: the handlers must not be called again.
 	flushed, err := p.session.Flush(ctx)
 	if err != nil {
-		return Next{}, errors.Join(err, p.keepUp(ctx))
+		return nextPass{}, errors.Join(err, p.keepUp(ctx))
 	}
 	p.finishCycle(flushed)
 	if flushed.Gone {
-		return Next{}, nil
+		return nextPass{}, nil
 	}
 
 	return p.advance(ctx)
@@ -207,7 +207,7 @@ func (p *pass) begin(ctx context.Context) (next Next, err error) {
 
 // advance makes plans, and carries them out, as long as this changes what there is to do, or until handlers are
 // due.
-func (p *pass) advance(ctx context.Context) (next Next, err error) {
+func (p *pass) advance(ctx context.Context) (next nextPass, err error) {
 	for ; p.rounds < maxRounds; p.rounds++ {
 		if p.resource.FillsIndices && p.session.IsAheadOfWatch() {
 			// Handlers are called for what is indexed. The watch indexes the version, and begins a pass.
@@ -222,7 +222,7 @@ func (p *pass) advance(ctx context.Context) (next Next, err error) {
 
 		facts, err := p.facts(ctx, body)
 		if err != nil {
-			return Next{}, err
+			return nextPass{}, err
 		}
 		c := &cycle{Plan: plan.Make(facts)}
 		if recorder := p.engine.Recorder; recorder != nil {
@@ -232,27 +232,27 @@ func (p *pass) advance(ctx context.Context) (next Next, err error) {
 		p.isOpen = c.isOpen
 		p.reportDropped(c, body)
 		p.reportRequests(c, body)
-		p.noteRevisions(c, body)
+		p.observeRevisions(c, body)
 
 		if c.MustAddFinalizer() && p.needsFinalizerAlone(c) {
 			outcome, err := p.session.Write(ctx, write.Update{Decision: plan.Decision{AddFinalizer: true}})
 			if err != nil || outcome.Gone {
-				return Next{}, err
+				return nextPass{}, err
 			}
 			continue
 		}
 		if err := p.syncBackground(c); err != nil {
-			return Next{}, err
+			return nextPass{}, err
 		}
 		if err := p.syncTriggers(ctx, c); err != nil {
-			return Next{}, err
+			return nextPass{}, err
 		}
 
 		p.prepare(c)
 		if c.hasDue() {
 			p.startCalls(c)
 			p.due = c
-			return Next{}, nil
+			return nextPass{}, nil
 		}
 		p.reportMisfits(c)
 		again, next, err := p.record(ctx, c)
@@ -336,12 +336,12 @@ func (w *workers) end(p *pass) ctrl.Result {
 	if p.due != nil { // after a panic
 		p.due.returnSlots()
 	}
-	return w.settle(p.key, p.isOpen, p.next)
+	return w.endTurn(p.key, p.isOpen, p.next)
 }
 
-// settle passes on the slots that the pass has not used, and returns the request for the next
+// endTurn passes on the slots that the pass has not used, and returns the request for the next
 // pass.
-func (w *workers) settle(key object.Key, isOpen func(id string) bool, next Next) ctrl.Result {
+func (w *workers) endTurn(key object.Key, isOpen func(id string) bool, next nextPass) ctrl.Result {
 	w.engine.slots.EndPass(key, isOpen)
 	return next.result()
 }

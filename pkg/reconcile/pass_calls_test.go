@@ -45,7 +45,7 @@ func TestSuspensionIsReportedWhenItBegins(t *testing.T) {
 				if l.has("ObjectSuspended") != test.want {
 					t.Errorf("got the events %q", l.events)
 				}
-				if _, isHeld := l.engine.objects.held.Since(keyOf("a"), bySuspension, ""); !isHeld {
+				if _, isHeld := l.engine.objects.held.Since(keyOf("a"), suspended, ""); !isHeld {
 					t.Error("the object is not counted")
 				}
 			})

@@ -32,14 +32,14 @@ func TestMisfitsOfEventsAndIndicesAreReportedUntilTheyFit(t *testing.T) {
 		d := &handler.Declaration{ID: "index"}
 		of := heldobjects.Finding{Reason: metrics.Misfit, By: "index"}
 		for range 2 {
-			o.noteMisfit(keyOf("a"), d, &handler.MisfitError{Type: "T", Field: "spec.size", Err: errBroken})
+			o.recordMisfit(keyOf("a"), d, &handler.MisfitError{Type: "T", Field: "spec.size", Err: errBroken})
 			time.Sleep(time.Minute)
 			synctest.Wait()
 		}
 		if _, held := o.held.Since(keyOf("a"), of, "index"); !held || len(lines) != 1 || lines[0].Field != "spec.size" {
 			t.Errorf("held: %t, got %v", held, lines)
 		}
-		o.noteMisfit(keyOf("a"), d, nil)
+		o.recordMisfit(keyOf("a"), d, nil)
 		if _, held := o.held.Since(keyOf("a"), of, "index"); held {
 			t.Error("the object fits, but counts as held")
 		}
@@ -162,7 +162,7 @@ func TestMisfitsBesideOtherHandlersAreReported(t *testing.T) {
 	if _, err := l.pass(); err != nil {
 		t.Fatal(err)
 	}
-	if _, held := l.engine.objects.held.Since(keyOf("a"), byPasses, "typed"); !held {
+	if _, held := l.engine.objects.held.Since(keyOf("a"), passMisfit, "typed"); !held {
 		t.Error("the object does not count as held")
 	}
 }

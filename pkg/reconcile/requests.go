@@ -20,10 +20,10 @@ import (
 // that of requests.
 const RevisionsAnnotation = revision.Name
 
-// RequestNote says what came of a request.
+// RequestNote is the outcome of a request.
 type RequestNote = requests.Note
 
-// reportRequests reports, once, what came of the requests.
+// reportRequests reports the outcomes of the requests, once.
 func (t *target) reportRequests(c *cycle, body *object.Body) {
 	if !c.InScope {
 		return // another operator may honor them
@@ -51,18 +51,18 @@ func (t *target) reportRequests(c *cycle, body *object.Body) {
 	}
 }
 
-// bySuspension marks suspended objects.
-var bySuspension = heldobjects.Finding{Reason: metrics.Suspended}
+// suspended marks suspended objects.
+var suspended = heldobjects.Finding{Reason: metrics.Suspended}
 
 // suspension returns whether the object is suspended, and reports a request that cannot be
 // read.
 func (t *target) suspension(body *object.Body) requests.Suspension {
 	s := t.engine.requests.Suspension(body, time.Now())
 	if !s.Active {
-		if _, wasSuspended := t.engine.objects.held.Since(t.key, bySuspension, ""); wasSuspended {
+		if _, wasSuspended := t.engine.objects.held.Since(t.key, suspended, ""); wasSuspended {
 			t.report.Log.Info("The object is no longer suspended: its handlers are called again.")
 		}
-		t.engine.objects.held.Replace(t.key, bySuspension, nil)
+		t.engine.objects.held.Replace(t.key, suspended, nil)
 	}
 	var refused []string
 	if s.Err != nil {
@@ -77,7 +77,7 @@ func (t *target) suspension(body *object.Body) requests.Suspension {
 }
 
 // suspend stops all work on an object for which no handlers are called now, and says so once. It returns when that ends.
-func (p *pass) suspend(s requests.Suspension) (next Next) {
+func (p *pass) suspend(s requests.Suspension) (next nextPass) {
 	p.isOpen = never
 	p.object.background.suspend()
 	until := request.Forever
@@ -85,8 +85,8 @@ func (p *pass) suspend(s requests.Suspension) (next Next) {
 		until = s.Until.UTC().Format(time.RFC3339)
 		next = in(time.Until(s.Until))
 	}
-	_, known := p.engine.objects.held.Since(p.key, bySuspension, "")
-	fresh := p.engine.objects.held.Replace(p.key, bySuspension, map[string]string{"": until})
+	_, known := p.engine.objects.held.Since(p.key, suspended, "")
+	fresh := p.engine.objects.held.Replace(p.key, suspended, map[string]string{"": until})
 	if len(fresh) > 0 && (known || p.object.seen || !p.object.initial.Load()) { // not for all at the start
 		message := fmt.Sprintf("The object is suspended by a request: no handlers are called, and its deletion is held. End: %s.", until)
 		p.report.Log.Info(message)

@@ -51,7 +51,7 @@ func (p *pass) syncTriggers(ctx context.Context, c *cycle) error {
 // isAhead reports whether the restoration of children would be ahead of the handler of changes that returns them.
 func (p *pass) isAhead(c *cycle, declared registry.Handlers, id string) bool {
 	return slices.ContainsFunc(declared, func(d *handler.Declaration) bool {
-		return d.ID == id && d.Kind == handler.OnDisturbance && p.hasToSee(c, d.Top().ID)
+		return d.ID == id && d.Kind == handler.OnRestore && p.hasToSee(c, d.Top().ID)
 	})
 }
 
@@ -76,7 +76,7 @@ func (p *pass) newTrigger(c *cycle, d *handler.Declaration, failed bool) trigger
 	engine := p.engine
 	key := p.key
 	uid := p.session.Body().UID()
-	if d.Kind == handler.OnDisturbance {
+	if d.Kind == handler.OnRestore {
 		// The children of a copy are not those of its original: there are none yet.
 		return engine.followChildren(d, key, uid, failed || p.object.copied || p.mustCatchUp(c, d.Top().ID))
 	}
@@ -165,10 +165,10 @@ func (t *triggeredCalls) update() *record.Calls {
 }
 
 // next returns when the next pass is due for the calls.
-func (t *triggeredCalls) next() Next {
+func (t *triggeredCalls) next() nextPass {
 	if t.Calls == nil {
-		return Next{}
+		return nextPass{}
 	}
 	delay, isWaiting := t.Progress.NextDelay()
-	return Next{isWaiting, delay}
+	return nextPass{isWaiting, delay}
 }

@@ -67,7 +67,7 @@ var guards = map[string]guard{
 	},
 	"a lost answer: a transformation is not repeated on its own result": {
 		file: "internal/write/state.go", plan: "resuming-once/k=3/lost-answer",
-		code:    "s.noteArrived(f)\n",
+		code:    "s.markArrived(f)\n",
 		instead: "_ = f\n",
 	},
 	"a late commit: a write that was given up is still expected": {

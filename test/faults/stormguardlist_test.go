@@ -13,7 +13,7 @@ var stormGuards = map[string]guard{
 		file: "decision.go", code: "if edited || outcome.ChangedByOthers || !c.Cycle.Settled {", instead: "if edited && outcome.ChangedByOthers {",
 	},
 	"a cycle: its records are removed when it does not exist anymore": {
-		file: "internal/plan/decision.go", code: "p.Cycle.Progress.Stored().HasLeftovers() {\n\t\td.Leftovers", instead: "false {\n\t\td.Leftovers",
+		file: "internal/plan/decision.go", code: "p.Cycle.Progress.Stored().HasStale() {\n\t\td.StaleRecords", instead: "false {\n\t\td.StaleRecords",
 	},
 	"a cycle: a pass ends when others have changed the object": {
 		file: "execute.go", code: "if outcome.Gone || outcome.ChangedByOthers || p.workers.isStopping() {", instead: "if outcome.Gone || p.workers.isStopping() {",

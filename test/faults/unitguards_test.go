@@ -82,7 +82,7 @@ var unitGuards = map[string]unitGuard{
 		"commit.go", "if u.isReleased(s.body, s.writer.finalizer()) {", "if false {", "TestNothingIsWrittenToAReleasedObject",
 	},
 	"12 an unanswered edit that arrived is not repeated": {
-		"state.go", "s.noteArrived(f)\n", "_ = f\n", "TestGuard12",
+		"state.go", "s.markArrived(f)\n", "_ = f\n", "TestGuard12",
 	},
 	"13 an unanswered write that is bound to the current version is kept": {
 		"state.go", "return f.version != body.ResourceVersion()", "return true", "TestGuard13",

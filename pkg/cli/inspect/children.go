@@ -36,7 +36,7 @@ type Child struct {
 }
 
 // addChildren says what is known about the children of handlers of Ensure.
-func (c *Cluster) addChildren(ctx context.Context, found discovery.SelectedResource, s *situation, e *Explanation) {
+func (c *Cluster) addChildren(ctx context.Context, found discovery.SelectedResource, s *subject, e *Explanation) {
 	owners := map[string]*handler.Declaration{} // by the labels of children
 	for _, h := range s.Handlers {
 		if h.Ensures == nil {
@@ -96,7 +96,7 @@ func (e *Explanation) leaveChildren() {
 const laterWaves = "; the children of later waves are applied when it is"
 
 // addChildrenAt lists the children of one kind.
-func (c *Cluster) addChildrenAt(ctx context.Context, place convergence.Place, s *situation, owners map[string]*handler.Declaration, e *Explanation) error {
+func (c *Cluster) addChildrenAt(ctx context.Context, place convergence.Place, s *subject, owners map[string]*handler.Declaration, e *Explanation) error {
 	i := slices.IndexFunc(c.served.Resources, func(r selector.Resource) bool {
 		return r.Group == place.Group && r.Kind == place.Kind && slices.Contains(r.Verbs, "list")
 	})

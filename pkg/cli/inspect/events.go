@@ -24,7 +24,7 @@ const maxEvents = 3
 
 // addEvents adds the latest events about the object: refused writes, missing permissions, and handlers that
 // have ended are nowhere else.
-func addEvents(ctx context.Context, c *Cluster, s *situation, e *Explanation) {
+func addEvents(ctx context.Context, c *Cluster, s *subject, e *Explanation) {
 	namespace := s.object.GetNamespace()
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault // where events about objects of the cluster are
@@ -53,7 +53,7 @@ func addEvents(ctx context.Context, c *Cluster, s *situation, e *Explanation) {
 
 // failing says that work of the operator on the object has failed, and nothing shows a success since. The
 // operator posts one event about errors in a row, so that the time of the event says nothing about their end.
-func failing(c *Cluster, s *situation, latest []corev1.Event) string {
+func failing(c *Cluster, s *subject, latest []corev1.Event) string {
 	latest = slices.DeleteFunc(slices.Clone(latest), func(event corev1.Event) bool { return !c.isOwn(event) })
 	i := slices.IndexFunc(latest, func(event corev1.Event) bool { return event.Reason == reconcile.ReasonReconcileError })
 	if i < 0 || s.Reason == cause.Free { // it does not handle an object that it does not hold
@@ -78,7 +78,7 @@ func (p Program) isOwn(event corev1.Event) bool {
 // wasWritten reports whether a manager has written to the object after an error, which is reported when it
 // repeats, a second after the last success at least. Times have a resolution of one second. A pass that
 // fails can have written the status in the second of the report: that is no success.
-func (s *situation) wasWritten(by string, after time.Time) bool {
+func (s *subject) wasWritten(by string, after time.Time) bool {
 	after = after.Truncate(time.Second)
 	return slices.ContainsFunc(s.object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == by && entry.Time != nil && (entry.Time.After(after) || entry.Subresource == "" && entry.Time.Time.Equal(after))

@@ -75,7 +75,7 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 		return nil, fmt.Errorf("the object %s/%s cannot be explained: %w", t.Kind, t.Name, err)
 	}
 	stored := c.Settings.WithDefaults().Persistence
-	s := situation{Object: n, object: obj, kubectl: nameOf(found.Resource), commands: c.CommandLine, finalizer: stored.Finalizer, diffBase: stored.DiffBase, now: time.Now()}
+	s := subject{Object: n, object: obj, kubectl: nameOf(found.Resource), commands: c.CommandLine, finalizer: stored.Finalizer, diffBase: stored.DiffBase, now: time.Now()}
 	s.rollouts = c.rollouts(ctx, found, &s)
 	e := describe(s)
 	e.Handlers = append(e.Handlers, c.admission(found, &s)...)
@@ -135,7 +135,7 @@ func (e *Explanation) qualify() {
 // noteRunning is about what an object does not say before an attempt has ended.
 const noteRunning = "Whether a handler that will run is running already is not decidable here: ask the operator by --running, or see its log with --verbose."
 
-func describe(s situation) *Explanation {
+func describe(s subject) *Explanation {
 	e := &Explanation{Object: s.kubectl + "/" + s.object.GetName(), Namespace: s.object.GetNamespace(), Reason: string(s.Reason), State: s.state()}
 	for _, item := range s.Diff {
 		if s.WasHandled {

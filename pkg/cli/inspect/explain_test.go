@@ -70,7 +70,7 @@ func explained(t *testing.T, raw m, declares ...declare) *Explanation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return describe(situation{
+	return describe(subject{
 		Object: n, object: &unstructured.Unstructured{Object: raw}, kubectl: "kex.kopf.dev", diffBase: settings.Default().Persistence.DiffBase,
 		commands:  CommandLine{Pattern: "kopf COMMAND ./handlers", Flags: []string{"--context=my cluster"}},
 		finalizer: "kopf.zalando.org/KopfFinalizerMarker", now: time.Now(),

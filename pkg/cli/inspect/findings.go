@@ -20,7 +20,7 @@ import (
 
 // others says which other operators keep a state on the object. Nothing is known if a storage of this
 // operator does not say which annotations it has.
-func (s *situation) others() []string {
+func (s *subject) others() []string {
 	if len(storage.NotErased(s.diffBase)) > 0 {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (s *situation) others() []string {
 }
 
 // sharedFinalizer says what happens if another operator has the same finalizer.
-func (s *situation) sharedFinalizer() string {
+func (s *subject) sharedFinalizer() string {
 	if !s.HasFinalizer && !s.NeedsFinalizer {
 		return ""
 	}
@@ -71,7 +71,7 @@ func (p Program) outsideScope(namespace string) []string {
 }
 
 // wants describes the filter of a handler that does not match, with the value of the object.
-func (s *situation) wants(h *handler.Declaration, m handler.Mismatch) string {
+func (s *subject) wants(h *handler.Declaration, m handler.Mismatch) string {
 	switch m.Filter {
 	case handler.FilterLabel:
 		return fmt.Sprintf("the label %s is %s, and the handler wants %s", m.Key, quoted(s.object.GetLabels(), m.Key), h.Labels[m.Key])
@@ -97,15 +97,15 @@ func (s *situation) wants(h *handler.Declaration, m handler.Mismatch) string {
 }
 
 // hasDeletionHandlers reports whether handlers hold the deletion.
-func (s *situation) hasDeletionHandlers() bool {
+func (s *subject) hasDeletionHandlers() bool {
 	return slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.HoldsDeletion() && h.OutOfScope.Matches() })
 }
 
 // isDeleted reports whether the object is being deleted.
-func (s *situation) isDeleted() bool { return s.object.GetDeletionTimestamp() != nil }
+func (s *subject) isDeleted() bool { return s.object.GetDeletionTimestamp() != nil }
 
-// outcomes says what handlers have come to before, as the conditions of the object say.
-type outcomes struct{ *situation }
+// outcomes are the outcomes of handlers before, as the conditions of the object report them.
+type outcomes struct{ *subject }
 
 // declaresConditions reports whether the operator writes the conditions of the object.
 func (s outcomes) declaresConditions() bool {

@@ -25,7 +25,7 @@ func quoted(values map[string]string, key string) string {
 }
 
 // valueAt returns the value of the field of a handler in a state of the object.
-func (s *situation) valueAt(state map[string]any, h *handler.Declaration) string {
+func (s *subject) valueAt(state map[string]any, h *handler.Declaration) string {
 	value, has := object.Lookup(state, h.Field)
 	if !has {
 		return "absent"
@@ -37,7 +37,7 @@ func (s *situation) valueAt(state map[string]any, h *handler.Declaration) string
 }
 
 // handlers says what is known about the declarations, each handler of Ensure as one.
-func (s *situation) handlers() []Handler {
+func (s *subject) handlers() []Handler {
 	var all []Handler
 	for _, h := range s.Handlers {
 		switch group := (ensured{s}).parts(h); {
@@ -70,7 +70,7 @@ func withHandler(all []Handler, h Handler) []Handler {
 }
 
 // handler says what is known about one declaration.
-func (s *situation) handler(h inspection.Handler) Handler {
+func (s *subject) handler(h inspection.Handler) Handler {
 	said := Handler{ID: h.ID, Kind: string(h.Kind), DeclaredAt: h.DeclaredAt}
 	switch {
 	case h.Undecidable != nil:
@@ -100,7 +100,7 @@ func whyUndecidable(err error) string {
 }
 
 // changing says what is known about handlers of changes.
-type changing struct{ *situation }
+type changing struct{ *subject }
 
 // ofChange is about one declaration.
 func (s changing) ofChange(h inspection.Handler) (state, message, todo string) {

@@ -19,7 +19,7 @@ import (
 )
 
 // ofBackground is about daemons and timers.
-func (s *situation) ofBackground(h inspection.Handler) (state, message string) {
+func (s *subject) ofBackground(h inspection.Handler) (state, message string) {
 	switch {
 	case s.isDeleted():
 		return "stopped", "is stopped, because the object is being deleted"
@@ -42,7 +42,7 @@ func (s *situation) ofBackground(h inspection.Handler) (state, message string) {
 const background = "background"
 
 // ofOthers is about handlers without causes.
-func (s *situation) ofOthers(h inspection.Handler) (state, message string) {
+func (s *subject) ofOthers(h inspection.Handler) (state, message string) {
 	switch r, isOpen := s.Records[h.ID]; {
 	case h.Kind == handler.OnIndex:
 		return "ready", "puts the object into an index while an operator is running"
@@ -66,7 +66,7 @@ func (s *situation) ofOthers(h inspection.Handler) (state, message string) {
 }
 
 // ensured says what is known about handlers of Ensure, each of which has several declarations.
-type ensured struct{ *situation }
+type ensured struct{ *subject }
 
 // parts returns the declarations of the handler that a declaration belongs to, or nil.
 func (s ensured) parts(h inspection.Handler) []inspection.Handler {
@@ -99,7 +99,7 @@ func (s ensured) of(group []inspection.Handler) Handler {
 	said := Handler{ID: first.ID, Kind: ensureKind, DeclaredAt: first.DeclaredAt}
 	switch called := s.called(group); {
 	case called == nil:
-	case called.Kind == handler.OnDisturbance:
+	case called.Kind == handler.OnRestore:
 		said.State, said.Message = s.ofOthers(*called)
 		said.Message = beforeError(said.Message, purposeOf(*called))
 		return said
@@ -127,7 +127,7 @@ func (s ensured) called(group []inspection.Handler) *inspection.Handler {
 	}
 	for i, h := range group {
 		r, recorded := s.Records[h.ID]
-		if recorded && (h.Kind == handler.OnDisturbance && !s.isDeleted() || h.Kind.IsChange() && r.Purpose == s.Reason) {
+		if recorded && (h.Kind == handler.OnRestore && !s.isDeleted() || h.Kind.IsChange() && r.Purpose == s.Reason) {
 			return &group[i]
 		}
 	}
@@ -165,7 +165,7 @@ func (s ensured) ofIdle(watchesIndex bool) (state, message string) {
 }
 
 // admission says when the API server calls the admission handlers for the object.
-func (c *Cluster) admission(found discovery.SelectedResource, s *situation) []Handler {
+func (c *Cluster) admission(found discovery.SelectedResource, s *subject) []Handler {
 	var all []Handler
 	for _, d := range c.admissionOf(found.Resource) {
 		said := Handler{ID: d.ID, Kind: string(d.Kind), DeclaredAt: d.DeclaredAt, State: "onRequest"}

@@ -198,7 +198,7 @@ func (m meeting) killed(peers []string) string {
 	if first == "" {
 		return ""
 	}
-	return fmt.Sprintf(" If %s was killed, that ends at %s without your help.", first, (&situation{now: m.now}).at(m.records[first].Deadline(m.now)))
+	return fmt.Sprintf(" If %s was killed, that ends at %s without your help.", first, (&subject{now: m.now}).at(m.records[first].Deadline(m.now)))
 }
 
 // pause describes an entry that pauses the operator.

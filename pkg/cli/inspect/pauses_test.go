@@ -113,7 +113,7 @@ func TestOtherOperatorsAreFoundByTheirBase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			raw := &unstructured.Unstructured{Object: test.raw}
 			raw.SetAnnotations(map[string]string{test.found: "{}"})
-			s := &situation{Object: &inspection.Object{Body: object.NewBody(raw.Object)}, object: raw, diffBase: test.own}
+			s := &subject{Object: &inspection.Object{Body: object.NewBody(raw.Object)}, object: raw, diffBase: test.own}
 			var want []string
 			if test.want != "" {
 				want = []string{"Another operator with the prefix " + test.want + " handles the object, too; what it does is not shown."}

@@ -58,13 +58,13 @@ func (s changing) failedSubhandlers() []Handler {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Failed)) {
-		parent := call.ParentOf(id, declared)
-		if _, isRecorded := s.Records[id]; isRecorded || parent == "" || parent == id {
+		top := call.TopOf(id, declared)
+		if _, isRecorded := s.Records[id]; isRecorded || top == "" || top == id {
 			continue
 		}
 		found = append(found, Handler{
 			ID: id, Kind: string(handler.Subhandler), State: string(verdict.Failed),
-			Message: "has failed for good, as the condition Stalled says: it is called again with its parent", Todo: s.toRerun(parent),
+			Message: "has failed for good, as the condition Stalled says: it is called again with its parent", Todo: s.toRerun(top),
 		})
 	}
 	return found

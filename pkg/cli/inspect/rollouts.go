@@ -103,7 +103,7 @@ func (p *ResourcePlan) addAwaited(ctx context.Context, c *Cluster, found discove
 		}
 		if at := r.Of("", ""); at.Failed > 0 {
 			stopped[id] = true
-			failed := (&situation{kubectl: p.Resource}).namedAs(at.FailedObject.Namespace, at.FailedObject.Name)
+			failed := (&subject{kubectl: p.Resource}).namedAs(at.FailedObject.Namespace, at.FailedObject.Name)
 			p.StoppedRollouts = append(p.StoppedRollouts, StoppedRollout{
 				Handler: id, Revision: h.Revision, Objects: at.Total(), Failed: at.Failed, Waiting: at.Waiting,
 				Example: failed, Todo: c.CommandLine.Of("rerun", failed+" "+id),
@@ -129,7 +129,7 @@ func (p *ResourcePlan) addAwaited(ctx context.Context, c *Cluster, found discove
 
 // rollouts counts the objects of the rollouts that the object waits for. Nearly all objects wait
 // for none, and nothing is read.
-func (c *Cluster) rollouts(ctx context.Context, found discovery.SelectedResource, s *situation) map[string]rollout {
+func (c *Cluster) rollouts(ctx context.Context, found discovery.SelectedResource, s *subject) map[string]rollout {
 	all := map[string]rollout{}
 	for _, h := range s.Handlers {
 		if _, known := all[h.ID]; !known && (changing{s}).awaitsRollout(h) {

@@ -153,7 +153,7 @@ func findingsOf(a *reconcile.Activity, version string) []string {
 			all = append(all, fmt.Sprintf(format, args...))
 		}
 	}
-	since := func(t time.Time) string { return (&situation{now: a.At}).at(t) }
+	since := func(t time.Time) string { return (&subject{now: a.At}).at(t) }
 	add(!a.Leading, "This replica is on standby: it handles nothing, and does not know what the leader does.")
 	add(a.Leading && a.Paused, "The operator is paused by another one.")
 	add(!a.Ready, "The operator is not ready: it has not seen all objects yet.")
@@ -276,7 +276,7 @@ func (c *Cluster) addLeader(ctx context.Context, now time.Time, e *Explanation) 
 	case holder == "":
 		*stopped = []string{fmt.Sprintf("No operator holds %s: none with leader election is running.%s", name, unseen)}
 	case until.Before(now):
-		*stopped = []string{fmt.Sprintf("The lease of %s, %s, has expired: %s. No operator with leader election is running, or none can renew it.%s", holder, name[len("the lease "):], (&situation{now: now}).at(until), unseen)}
+		*stopped = []string{fmt.Sprintf("The lease of %s, %s, has expired: %s. No operator with leader election is running, or none can renew it.%s", holder, name[len("the lease "):], (&subject{now: now}).at(until), unseen)}
 	default:
 		e.isRunning = true
 		e.Leader = []string{fmt.Sprintf("%s holds %s: it leads, and other replicas, and other operators with this lease, stand by and call no handlers.", holder, name)}

@@ -132,7 +132,7 @@ func TestTimes(t *testing.T) {
 		time.Minute:             "2026-01-02T03:05:05Z (in 1m)",
 	}
 	for distance, want := range tests {
-		if got := (&situation{now: now}).at(now.Add(distance)); got != want {
+		if got := (&subject{now: now}).at(now.Add(distance)); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -59,7 +59,7 @@ func (l *limitedWatch) lastShown() proof {
 	return l.shown
 }
 
-func (l *limitedWatch) note(event watch.Event) {
+func (l *limitedWatch) observe(event watch.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.shown.add(event)
@@ -85,7 +85,7 @@ func (l *limitedWatch) forward(ctx context.Context, from watch.Interface, limit 
 			}
 			select {
 			case l.events <- event:
-				l.note(event)
+				l.observe(event)
 			case <-ctx.Done():
 				return
 			}

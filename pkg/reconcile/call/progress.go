@@ -22,7 +22,7 @@ type State struct {
 	waiting     bool            // the handler waits for a slot: another pass calls it
 	ahead       bool            // the handler is ahead of the cycle, without a stored record
 	registered  bool            // the handler is a sub-handler that its parent has registered in this pass
-	leftover    bool            // what is stored belongs to an earlier cycle
+	stale       bool            // what is stored belongs to an earlier cycle
 	referred    []string        // sub-handlers that a new record must refer to
 }
 
@@ -119,9 +119,9 @@ type Progress struct {
 	load   func(id string) *storage.Record
 	states map[string]*State
 
-	// leftovers is set if the storage holds records of an earlier cycle. begun is the token of the
+	// hasStale is set if the storage holds records of an earlier cycle. begun is the token of the
 	// cycle that has begun since, and has no records yet.
-	leftovers bool
+	hasStale bool
 	begun     string
 }
 
@@ -210,16 +210,16 @@ func (p *Progress) SetAhead(id string, purpose cause.Reason) {
 	}
 }
 
-// Refer notes a sub-handler that is ahead of the cycle: if its parent gets a new record, it refers
+// Refer records a sub-handler that is ahead of the cycle: if its declared handler gets a new record, it refers
 // to that of the sub-handler, too.
-func (p *Progress) Refer(parent, id string) {
-	if parent != "" && parent != id {
-		state := p.Load(parent)
+func (p *Progress) Refer(top, id string) {
+	if top != "" && top != id {
+		state := p.Load(top)
 		state.referred = slices.Compact(slices.Sorted(slices.Values(append(slices.Clip(state.referred), id))))
 	}
 }
 
-// Register notes that a parent has registered a sub-handler in this pass, whether or not its
+// Register records that a parent has registered a sub-handler in this pass, whether or not its
 // filters match.
 func (p *Progress) Register(id string) { p.Load(id).registered = true }
 
@@ -429,7 +429,7 @@ func (p *Progress) MarkStored() {
 		if state.active && state.dirty {
 			record := state.Record
 			state.stored = &record
-			state.leftover = false
+			state.stale = false
 			state.dirty = false
 		}
 	}

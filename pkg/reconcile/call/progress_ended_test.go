@@ -187,10 +187,10 @@ func TestOnlyHandlersOfTheCycleCount(t *testing.T) {
 	}
 }
 
-func TestRecordsOfResumingHandlersAreNoLeftovers(t *testing.T) {
+func TestRecordsOfResumingHandlersAreNotStale(t *testing.T) {
 	p := progressOf(map[string]*storage.Record{"a": {Started: time.Now(), Purpose: cause.Resume}})
 	p.Load("a")
-	if p.Stored().HasLeftovers() {
+	if p.Stored().HasStale() {
 		t.Error("another operator finishes them")
 	}
 }
@@ -211,7 +211,7 @@ func TestNewRecordsReferToSubhandlersThatAreAhead(t *testing.T) {
 	}
 }
 
-func TestRecordsOfChangesAreLeftOverFromOtherCycles(t *testing.T) {
+func TestRecordsOfChangesOfOtherCyclesAreStale(t *testing.T) {
 	p := progressOf(map[string]*storage.Record{
 		"ended":    {Purpose: cause.Update, Success: true, Cycle: "1"},
 		"retried":  {Purpose: cause.Update, Retries: 1},
@@ -221,8 +221,8 @@ func TestRecordsOfChangesAreLeftOverFromOtherCycles(t *testing.T) {
 	for _, id := range []string{"ended", "retried", "ahead", "resuming"} {
 		p.Load(id)
 	}
-	p.MarkLeftovers("2")
-	if got := p.Stored().Leftovers(); !slices.Equal(got, []string{"ended", "retried"}) {
+	p.MarkStale("2")
+	if got := p.Stored().Stale(); !slices.Equal(got, []string{"ended", "retried"}) {
 		t.Errorf("got %q", got)
 	}
 }

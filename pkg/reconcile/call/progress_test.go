@@ -66,7 +66,7 @@ func TestStoredRecordsShowOpenCycles(t *testing.T) {
 		"b":   {Started: then.Add(time.Minute), Purpose: cause.Update},
 		"c":   {Started: then.Add(time.Minute), Cycle: "7"},
 	})
-	if progress.Stored().HasLeftovers() || progress.Has("a/x") {
+	if progress.Stored().HasStale() || progress.Has("a/x") {
 		t.Error("records were loaded before they were needed")
 	}
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -77,7 +77,7 @@ func TestStoredRecordsShowOpenCycles(t *testing.T) {
 		"all ids":                           {progress.IDs(), []string{"a", "a/x", "a/y", "b", "c", "d"}},
 		"a sub-handler is known":            {progress.Has("a/y"), true},
 		"another id is unknown":             {progress.Has("e"), false},
-		"there are leftovers":               {progress.Stored().HasLeftovers(), true},
+		"there are stale records":               {progress.Stored().HasStale(), true},
 		"a creation is open":                {progress.Stored().HasOpen(cause.Create), true},
 		"no deletion is open":               {progress.Stored().HasOpen(cause.Delete), false},
 		"a record was started by then":      {progress.Stored().HasStartedBy(then), true},

@@ -65,17 +65,17 @@ func (s Stored) TokenOf(purpose cause.Reason) (token string) {
 	return token
 }
 
-// HasLeftovers reports whether the storage holds a record that belongs to no change
+// HasStale reports whether the storage holds a record that belongs to no change
 // anymore. Records of resuming handlers do not count: their owner, such as another
 // operator that has just started, is about to finish them.
-func (s Stored) HasLeftovers() bool {
-	return s.progress.leftovers || s.has(func(r *storage.Record) bool { return r.Purpose != cause.Resume })
+func (s Stored) HasStale() bool {
+	return s.progress.hasStale || s.has(func(r *storage.Record) bool { return r.Purpose != cause.Resume })
 }
 
-// Leftovers returns the sorted ids of the handlers with a record that is left over from an
+// Stale returns the sorted ids of the handlers with a record that remains of an
 // earlier cycle.
-func (s Stored) Leftovers() []string {
-	return s.progress.idsWhere(func(state *State) bool { return state.leftover })
+func (s Stored) Stale() []string {
+	return s.progress.idsWhere(func(state *State) bool { return state.stale })
 }
 
 // has reports whether a stored record passes the test.
@@ -88,19 +88,19 @@ func (s Stored) has(test func(*storage.Record) bool) bool {
 	return false
 }
 
-// MarkLeftovers marks the records that are left over from an earlier cycle, if there are any. Those of
+// MarkStale marks the records that remain of an earlier cycle, if there are any. Those of
 // ended handlers have a token, but not this one, which is that of the open cycle, or empty if there
 // is none: the end of the earlier cycle was stored without the removal of its records.
-func (p *Progress) MarkLeftovers(token string) {
+func (p *Progress) MarkStale(token string) {
 	if !p.Stored().has(func(r *storage.Record) bool { return r.Cycle != "" && r.Cycle != token }) {
 		return
 	}
 	p.begun = token
-	p.leftovers = true
+	p.hasStale = true
 	for _, state := range p.states {
 		if state.isStored() && state.stored.Purpose.IsChange() && (state.stored.Cycle != token || token == "") {
 			state.Record = storage.Record{}
-			state.leftover = true
+			state.stale = true
 			state.referred = state.stored.Subrefs
 		}
 	}
@@ -133,7 +133,7 @@ func (p *Progress) Restore(records map[string]*storage.Record) {
 
 // Stored returns the record of this cycle that the storage holds, or nil if it holds none.
 func (s *State) Stored() *storage.Record {
-	if s.leftover {
+	if s.stale {
 		return nil
 	}
 	return s.stored

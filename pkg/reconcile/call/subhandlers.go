@@ -137,14 +137,14 @@ func (s *subhandlers) runOne(ctx context.Context, d *handler.Declaration) error 
 	return nil
 }
 
-// ParentOf returns the id of the declared handler that a handler belongs to: that of the handler itself, or of the
+// TopOf returns the id of the declared handler that a handler belongs to: that of the handler itself, or of the
 // one that registers the sub-handler. It returns "" if there is none. Ids can begin with other ids, as those of
 // handlers of fields do.
-func ParentOf(id string, declared []string) (parent string) {
+func TopOf(id string, declared []string) (top string) {
 	for _, other := range declared {
-		if (id == other || strings.HasPrefix(id, other+"/")) && len(other) > len(parent) {
-			parent = other
+		if (id == other || strings.HasPrefix(id, other+"/")) && len(other) > len(top) {
+			top = other
 		}
 	}
-	return parent
+	return top
 }

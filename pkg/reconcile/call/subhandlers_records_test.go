@@ -90,7 +90,7 @@ func TestParentsOfHandlers(t *testing.T) {
 		"fn": "fn", "fn/a": "fn", "fn/spec.size": "fn/spec.size", "fn/spec.size/a": "fn/spec.size", "fn/spec.sizes": "fn", "fns": "", "gone/a": "", "other/a/b": "other",
 	}
 	for id, want := range tests {
-		if got := call.ParentOf(id, declared); got != want {
+		if got := call.TopOf(id, declared); got != want {
 			t.Errorf("%s: got %q, want %q", id, got, want)
 		}
 	}

@@ -220,7 +220,7 @@ func (n *Object) addUnreadable(err error) {
 	}
 }
 
-// Note says what came of a request.
+// Note is the outcome of a request.
 type Note = requests.Note
 
 // Rollout counts the objects of one rollout, as they are stored.
@@ -349,7 +349,7 @@ func (t target) failures(p *plan.Plan) (failed, forgotten map[string]string) {
 	held := !p.Deleting && p.IsResponsible(t.handlers)
 	for id, message := range plan.FailuresIn(t.body.Raw()) {
 		switch {
-		case call.ParentOf(id, t.handlers.IDs) != "":
+		case call.TopOf(id, t.handlers.IDs) != "":
 			failed[id] = message
 		case held:
 			forgotten[id] = message

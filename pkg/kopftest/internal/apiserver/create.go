@@ -198,7 +198,7 @@ func now() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Se
 // coerce drops unknown fields and adds defaults. The request says whether unknown fields
 // are an error, a warning, or ignored. Nothing is stored when the object is created.
 func (r *request) coerce(w http.ResponseWriter, object, stored *unstructured.Unstructured) error {
-	restore := setOwnersAside(object, stored)
+	restore := detachOwners(object, stored)
 	unknown, err := r.of.Decode(object)
 	restore()
 	switch {

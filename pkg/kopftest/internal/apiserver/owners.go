@@ -25,9 +25,9 @@ func shareOwners(updated, stored *unstructured.Unstructured) {
 	}
 }
 
-// setOwnersAside removes the field owners of an object if they are those of the stored one, and
+// detachOwners removes the field owners of an object if they are those of the stored one, and
 // returns a function that adds them again.
-func setOwnersAside(updated, stored *unstructured.Unstructured) (restore func()) {
+func detachOwners(updated, stored *unstructured.Unstructured) (restore func()) {
 	metadata, _ := updated.Object["metadata"].(map[string]any)
 	if stored == nil || metadata == nil {
 		return func() {}
@@ -49,7 +49,7 @@ func setOwnersAside(updated, stored *unstructured.Unstructured) (restore func())
 
 // validate returns the mistakes in an object that replaces the stored one.
 func (r *request) validate(ctx context.Context, updated, stored *unstructured.Unstructured) field.ErrorList {
-	defer setOwnersAside(updated, stored)()
+	defer detachOwners(updated, stored)()
 	return r.of.Validate(ctx, updated, stored, r.subresource)
 }
 

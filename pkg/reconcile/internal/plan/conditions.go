@@ -95,7 +95,7 @@ func (c *Conditions) outcome() outcome {
 	restored := c.addRestorations(&o)
 	o.Called = o.Called || len(restored) > 0
 	o.IsOver = func(id string) bool {
-		declared := call.ParentOf(id, c.handlers.IDs)
+		declared := call.TopOf(id, c.handlers.IDs)
 		return declared == "" || takesPart(declared) || slices.Contains(restored, declared)
 	}
 	return o
@@ -108,7 +108,7 @@ func (c *Conditions) addRestorations(o *outcome) (restored []string) {
 		return nil
 	}
 	records := c.calls.Records()
-	for _, d := range c.handlers.Triggered.OfKind(handler.OnDisturbance) {
+	for _, d := range c.handlers.Triggered.OfKind(handler.OnRestore) {
 		ended := c.calls.Ended(d.ID)
 		switch {
 		case ended != nil && ended.Failure:

@@ -185,10 +185,10 @@ func TestFewChildrenAreNamed(t *testing.T) {
 // The outcome is that of the cycle, of the calls that belong to none, and of the children.
 func TestConditionsFollowFromTheOutcomeOfTheHandlers(t *testing.T) {
 	stored := map[string]*storage.Record{"restored": {Retries: 1}}
-	restoring := &handler.Declaration{ID: "restored", Kind: handler.OnDisturbance}
+	restoring := &handler.Declaration{ID: "restored", Kind: handler.OnRestore}
 	calls := func(end func(s *call.State)) *record.Calls {
 		c := &record.Calls{Handlers: registry.Handlers{restoring}, Progress: call.NewProgress(func(string) *storage.Record { return nil })}
-		end(c.Progress.Include("restored", cause.Reason(handler.OnDisturbance), true))
+		end(c.Progress.Include("restored", cause.Reason(handler.OnRestore), true))
 		c.Records = func() map[string]*storage.Record { return stored }
 		return c
 	}

@@ -21,8 +21,8 @@ type Decision struct {
 	DaemonsRunning bool
 	// Annotations are set by the same write.
 	Annotations map[string]string
-	// Leftovers are records that belong to no open cycle and must be removed.
-	Leftovers *record.Cycle
+	// StaleRecords are records that belong to no open cycle and must be removed.
+	StaleRecords *record.Cycle
 	// Marks are set by the write that ends the cycle. Nil: there are none.
 	Marks *Marks
 	// Conditions decides what the status says about the outcome of the handlers. Nil: it says nothing.
@@ -84,8 +84,8 @@ func (p *Plan) DecideAtRest(c Circumstances) Decision {
 		AddFinalizer: p.MustAddFinalizer(), RemoveFinalizer: p.HasFinalizer && !p.NeedsFinalizer,
 		Annotations: p.honored(), Conditions: p.conditions(c),
 	}
-	if p.InScope && p.Reason == cause.NoOp && p.Cycle.Progress.Stored().HasLeftovers() {
-		d.Leftovers = p.Cycle
+	if p.InScope && p.Reason == cause.NoOp && p.Cycle.Progress.Stored().HasStale() {
+		d.StaleRecords = p.Cycle
 	}
 	if p.InScope {
 		// Handlers with a baseline adopt the object as it is.

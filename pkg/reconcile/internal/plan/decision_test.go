@@ -62,12 +62,12 @@ func TestDeletionEndsOnTheDetectedVersion(t *testing.T) {
 	}
 }
 
-func TestLeftoversOfObjectsInScopeAreRemoved(t *testing.T) {
-	leftover := call.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
-	leftover.Load("create")
+func TestStaleRecordsOfObjectsInScopeAreRemoved(t *testing.T) {
+	stale := call.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
+	stale.Load("create")
 	tests := map[string]struct {
 		plan                 Plan
-		finalizer, leftovers bool // to be removed
+		finalizer, stale bool // to be removed
 	}{
 		"an object at rest":                     {Plan{InScope: true, Cause: handler.Cause{Reason: cause.NoOp}}, false, true},
 		"an object that no handler is for":      {Plan{Cause: handler.Cause{Reason: cause.NoOp}}, false, false},
@@ -77,15 +77,15 @@ func TestLeftoversOfObjectsInScopeAreRemoved(t *testing.T) {
 		"an object that will get its finalizer": {Plan{NeedsFinalizer: true}, false, false},
 	}
 	for name, test := range tests {
-		test.plan.Cycle = &record.Cycle{Progress: leftover}
+		test.plan.Cycle = &record.Cycle{Progress: stale}
 		d := test.plan.DecideAtRest(Circumstances{Handlers: &Handlers{}})
-		if d.RemoveFinalizer != test.finalizer || (d.Leftovers != nil) != test.leftovers {
-			t.Errorf("%s: the finalizer is removed: %t, leftovers: %t", name, d.RemoveFinalizer, d.Leftovers != nil)
+		if d.RemoveFinalizer != test.finalizer || (d.StaleRecords != nil) != test.stale {
+			t.Errorf("%s: the finalizer is removed: %t, stale: %t", name, d.RemoveFinalizer, d.StaleRecords != nil)
 		}
 	}
 	none := Plan{InScope: true, Cause: handler.Cause{Reason: cause.NoOp}, Cycle: &record.Cycle{Progress: call.NewProgress(func(string) *storage.Record { return nil })}}
-	if none.DecideAtRest(Circumstances{Handlers: &Handlers{}}).Leftovers != nil {
-		t.Error("there are no leftovers")
+	if none.DecideAtRest(Circumstances{Handlers: &Handlers{}}).StaleRecords != nil {
+		t.Error("there are no stale records")
 	}
 }
 

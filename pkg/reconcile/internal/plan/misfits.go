@@ -18,10 +18,10 @@ type Misfit struct {
 	Waits bool
 }
 
-// setMisfitsAside sets the selected handlers aside whose Go type the object does not fit: they
+// collectMisfits adds the selected handlers whose Go type the object does not fit to the misfits: they
 // are due, but cannot be called. It returns the handlers of the cycle, with those that wait
 // and without those that are skipped. It asks only about handlers that are about to be called.
-func (p *Plan) setMisfitsAside(selected registry.Handlers) registry.Handlers {
+func (p *Plan) collectMisfits(selected registry.Handlers) registry.Handlers {
 	return selected.Where(func(d *handler.Declaration) bool {
 		if p.HasFinished(d) {
 			return true

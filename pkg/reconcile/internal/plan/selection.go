@@ -22,7 +22,7 @@ func (p *Plan) selectHandlers(f Facts, reruns []string) {
 	selected := p.withReruns(f, p.Selected(f), reruns)
 	p.Requests.Apply(p.Cycle.Progress, requests.Handlers{Due: selected, Declared: f.Handlers.Declared}, p.Reason)
 	p.Cycle.Skipped = p.Requests.HasSkipped()
-	p.Handlers = p.setMisfitsAside(selected)
+	p.Handlers = p.collectMisfits(selected)
 	p.InScope = p.InScope || len(p.Handlers) > 0 // a change that is taken back may leave the scope
 	changing := f.Handlers.Changing              // not the facts, whose essences must not stay in memory while handlers run
 	p.Cycle.IsDue = func(id string, before, after object.Essence) bool {

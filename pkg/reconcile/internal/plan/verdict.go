@@ -11,18 +11,18 @@ import (
 
 // Verdict returns why a change handler is called according to the plan, or why not.
 func (p *Plan) Verdict(d *handler.Declaration, suspension requests.Suspension, now time.Time) verdict.Verdict {
-	s := verdict.Situation{Declaration: d, Cause: &p.Cause, Now: now, Suspended: suspension.Active, SuspendedUntil: suspension.Until}
+	f := verdict.Facts{Declaration: d, Cause: &p.Cause, Now: now, Suspended: suspension.Active, SuspendedUntil: suspension.Until}
 	state := p.Cycle.Progress.Load(d.ID)
 	stored := state.Stored()
 	if stored != nil && stored.Purpose == p.Reason {
-		s.Record = &verdict.Record{Attempts: stored.Retries, Message: stored.Message, Delayed: stored.Delayed, Success: stored.Success, Failure: stored.Failure}
+		f.Record = &verdict.Record{Attempts: stored.Retries, Message: stored.Message, Delayed: stored.Delayed, Success: stored.Success, Failure: stored.Failure}
 		if state.RemainingDelay(now) == 0 {
-			s.Record.Delayed = time.Time{} // a request has ended the wait
+			f.Record.Delayed = time.Time{} // a request has ended the wait
 		}
 	}
-	s.TakesPart = slices.Contains(p.Handlers, d)
-	s.Misfit = p.Cycle.Progress.Misfit(d.ID)
-	return verdict.Of(s)
+	f.TakesPart = slices.Contains(p.Handlers, d)
+	f.Misfit = p.Cycle.Progress.Misfit(d.ID)
+	return verdict.Of(f)
 }
 
 // IsResponsible reports whether any handler selects the object by its metadata: another

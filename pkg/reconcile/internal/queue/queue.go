@@ -49,7 +49,7 @@ func New(name string, limiter workqueue.TypedRateLimiter[object.Key], logger log
 
 // AddWithOpts adds objects. An object that is being handled is added when that ends.
 func (q *Queue) AddWithOpts(options priorityqueue.AddOpts, keys ...object.Key) {
-	for _, p := range q.noteAdded(options, keys) {
+	for _, p := range q.recordAdded(options, keys) {
 		options.Priority = &p.priority
 		q.PriorityQueue.AddWithOpts(options, p.key)
 	}
@@ -89,16 +89,16 @@ func (q *Queue) GetWithPriority() (key object.Key, priority int, shutdown bool) 
 			return key, priority, shutdown
 		}
 		if priority != delayedPriority {
-			return key, q.noteTaken(key, priority), shutdown
+			return key, q.recordTaken(key, priority), shutdown
 		}
 		q.join(key)
 		q.PriorityQueue.Done(key)
 	}
 }
 
-// noteAdded keeps the additions of objects that are being handled, and returns the places of
+// recordAdded keeps the additions of objects that are being handled, and returns the places of
 // the others.
-func (q *Queue) noteAdded(options priorityqueue.AddOpts, keys []object.Key) (idle []place) {
+func (q *Queue) recordAdded(options priorityqueue.AddOpts, keys []object.Key) (idle []place) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	from := time.Now().Add(options.After)
@@ -119,7 +119,7 @@ func (q *Queue) noteAdded(options priorityqueue.AddOpts, keys []object.Key) (idl
 	return idle
 }
 
-func (q *Queue) noteTaken(key object.Key, priority int) int {
+func (q *Queue) recordTaken(key object.Key, priority int) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.since, key)
@@ -128,7 +128,7 @@ func (q *Queue) noteTaken(key object.Key, priority int) int {
 	if q.most > 64 && len(q.since) < q.most/8 {
 		q.since, q.most = maps.Collect(maps.All(q.since)), len(q.since)
 	}
-	return q.noteTurn(priority)
+	return q.countTurn(priority)
 }
 
 // State returns the state of the queue. A nil queue is empty.

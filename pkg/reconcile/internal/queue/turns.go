@@ -71,9 +71,9 @@ func (q *Queue) join(keys ...object.Key) {
 	}
 }
 
-// noteTurn notes that an object was taken, and returns its priority for the controller. The
+// countTurn counts an object that was taken, and returns its priority for the controller. The
 // lock is held.
-func (q *Queue) noteTurn(priority int) int {
+func (q *Queue) countTurn(priority int) int {
 	if priority <= initialPriority {
 		q.listed.take(initialPriority - priority)
 		return handler.LowPriority

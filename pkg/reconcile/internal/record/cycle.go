@@ -56,7 +56,7 @@ func (c *Cycle) Reopen(stored Stored) {
 	}
 	for id := range stored.Open.At {
 		c.Progress.SetAhead(id, c.Reason)
-		c.Progress.Refer(c.ParentOf(id), id)
+		c.Progress.Refer(c.TopOf(id), id)
 	}
 }
 

@@ -94,7 +94,7 @@ func (k Keeper) Progress(ctx context.Context, body *object.Body, ids []string, r
 	if failure != nil {
 		return progress, failure
 	}
-	return progress, k.markLeftovers(ctx, body, progress, r)
+	return progress, k.markStale(ctx, body, progress, r)
 }
 
 // kept returns the open cycle as it is stored on the object. It returns nil if none is

@@ -153,11 +153,11 @@ func (c *Cycle) positions(open *storage.Cycle, now int) map[string]int {
 		}
 	}
 	for _, id := range others {
-		switch parent := c.ParentOf(id); {
-		case parent == "" || !c.IsDue(parent, c.Old, open.First):
+		switch top := c.TopOf(id); {
+		case top == "" || !c.IsDue(top, c.Old, open.First):
 			positions[id] = first
-		case c.hasEnded(parent):
-			positions[id] = positions[parent]
+		case c.hasEnded(top):
+			positions[id] = positions[top]
 		default:
 			positions[id] = min(now, c.oldestOfSubhandlers(positions, id))
 		}
@@ -178,7 +178,7 @@ func (c *Cycle) hasEnded(id string) bool {
 func (c *Cycle) oldestOfSubhandlers(positions map[string]int, id string) int {
 	oldest := math.MaxInt
 	for sub, index := range positions {
-		if strings.HasPrefix(sub, id+"/") && c.ParentOf(sub) == c.ParentOf(id) {
+		if strings.HasPrefix(sub, id+"/") && c.TopOf(sub) == c.TopOf(id) {
 			oldest = min(oldest, index)
 		}
 	}
@@ -198,15 +198,15 @@ func (c *Cycle) isAnyDue(positions map[string]int, index int, before, after obje
 func (c *Cycle) openNext(e *ending, states []object.Essence, begin int, positions map[string]int, token string) {
 	for i, state := range states[begin:] {
 		for id, at := range positions {
-			parent := c.ParentOf(id)
-			if at != begin+i || parent == "" || !c.IsDue(parent, e.base, state) {
+			top := c.TopOf(id)
+			if at != begin+i || top == "" || !c.IsDue(top, e.base, state) {
 				continue
 			}
 			if e.next == nil {
 				e.next = &storage.Cycle{Token: token, First: state}
 				e.records = map[string]*storage.Record{}
 			}
-			c.carryOver(e, id, parent, addState(e.next, state))
+			c.carryOver(e, id, top, addState(e.next, state))
 		}
 	}
 }
@@ -214,7 +214,7 @@ func (c *Cycle) openNext(e *ending, states []object.Essence, begin int, position
 // carryOver adds a handler that has ended at a state ahead to the next cycle. To an operator
 // that does not know about positions, only those at the first state have ended, and the others
 // are called once more.
-func (c *Cycle) carryOver(e *ending, id, parent string, index int) {
+func (c *Cycle) carryOver(e *ending, id, top string, index int) {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	recordOf := func(id string) *storage.Record {
 		if e.records[id] == nil {
@@ -231,17 +231,17 @@ func (c *Cycle) carryOver(e *ending, id, parent string, index int) {
 		r.Failure = state.Failure
 		r.Message = state.Message
 	}
-	if id != parent { // its record is found through its parent's
-		r := recordOf(parent)
-		r.Subrefs = append(append(r.Subrefs, id), c.Progress.Load(parent).AllSubrefs()...)
+	if id != top { // its record is found through its parent's
+		r := recordOf(top)
+		r.Subrefs = append(append(r.Subrefs, id), c.Progress.Load(top).AllSubrefs()...)
 		slices.Sort(r.Subrefs)
 		r.Subrefs = slices.Compact(r.Subrefs)
 	}
 }
 
-// noteFirst notes in the next cycle itself which handlers are ahead of the base at its first
+// markFirst records in the next cycle itself which handlers are ahead of the base at its first
 // state. Otherwise, only their records say so.
-func (e *ending) noteFirst() {
+func (e *ending) markFirst() {
 	for id, r := range e.records {
 		if !r.Finished() {
 			continue
@@ -253,6 +253,6 @@ func (e *ending) noteFirst() {
 	}
 }
 
-// ParentOf returns the declared handler that a sub-handler belongs to, or a declared handler
+// TopOf returns the declared handler that a sub-handler belongs to, or a declared handler
 // itself. It returns "" if the handler is not declared anymore.
-func (c *Cycle) ParentOf(id string) (parent string) { return call.ParentOf(id, c.Declared) }
+func (c *Cycle) TopOf(id string) (top string) { return call.TopOf(id, c.Declared) }

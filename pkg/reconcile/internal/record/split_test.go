@@ -85,12 +85,12 @@ func TestTakenBackAfterTheFirstOfTwoWrites(t *testing.T) {
 }
 
 // The base moves, and there is no next cycle: the records are only removed.
-func TestRecordsAreLeftOverAtTheEndOfACycle(t *testing.T) {
+func TestRecordsAreStaleAtTheEndOfACycle(t *testing.T) {
 	f, c := twoEnds(t)
 	c.IsDue = func(string, object.Essence, object.Essence) bool { return false }
 	f.endHalfway(c)
 	progress := f.progress("a", "b")
-	if progress.Stored().HasOpen(cause.Update) || !progress.Stored().HasLeftovers() {
+	if progress.Stored().HasOpen(cause.Update) || !progress.Stored().HasStale() {
 		t.Error("the records are left over, and no cycle is open")
 	}
 	if len(progress.Stored().IDs()) > 0 || progress.Load("a").Found() == nil {
@@ -99,7 +99,7 @@ func TestRecordsAreLeftOverAtTheEndOfACycle(t *testing.T) {
 	f.apply(func(into storage.Patch) error {
 		return f.Purge(t.Context(), &Cycle{Progress: progress}, f.body, into)
 	})
-	if f.progress("a", "b").Stored().HasLeftovers() {
+	if f.progress("a", "b").Stored().HasStale() {
 		t.Error("they are removed")
 	}
 }
@@ -144,8 +144,8 @@ func TestCycleThatWasDamagedContinues(t *testing.T) {
 	l.change(m{"metadata": m{"annotations": m{startedKey: "{"}}})
 	l.pass(2, "q")
 	stored := l.progress("p", "q").Stored()
-	if got := stored.IDs(); !slices.Equal(got, []string{"p", "p/x", "q"}) || len(stored.Leftovers()) > 0 {
-		t.Errorf("the records are %q, those of %q do not count", got, stored.Leftovers())
+	if got := stored.IDs(); !slices.Equal(got, []string{"p", "p/x", "q"}) || len(stored.Stale()) > 0 {
+		t.Errorf("the records are %q, those of %q do not count", got, stored.Stale())
 	}
 }
 

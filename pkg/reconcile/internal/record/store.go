@@ -42,7 +42,7 @@ func (k Keeper) Store(ctx context.Context, c *Cycle, body *object.Body, into sto
 			return err
 		}
 	}
-	if err := k.replaceLeftovers(ctx, c, kept, body, into); err != nil {
+	if err := k.replaceStale(ctx, c, kept, body, into); err != nil {
 		return err
 	}
 	return k.storeCycle(ctx, open, body, into)
@@ -145,7 +145,7 @@ func (k Keeper) storeNext(ctx context.Context, e ending, body *object.Body, into
 		return err
 	}
 	if split {
-		e.noteFirst()
+		e.markFirst()
 	}
 	for id, r := range e.records {
 		if err := k.Storages.Progress.Store(ctx, body, into, id, r); err != nil {
@@ -202,12 +202,12 @@ func (k Keeper) StoreCalls(ctx context.Context, c *Calls, body *object.Body, int
 //	1. the annotations: the new base, and the next cycle if handlers are ahead of it
 //	2. the status:      the records of the cycle are removed, those of the next one are added
 //
-// After the first one, the records are left over: their token is not that of the open cycle. They
+// After the first one, the records are stale: their token is not that of the open cycle. They
 // do not count, because their handlers have not seen what has changed since the new base. Those
 // that are ahead of it are in the next cycle itself.
 
-// markLeftovers marks the records that are left over from a cycle that has ended.
-func (k Keeper) markLeftovers(ctx context.Context, body *object.Body, progress *call.Progress, r report.Reporter) error {
+// markStale marks the records that remain of a cycle that has ended.
+func (k Keeper) markStale(ctx context.Context, body *object.Body, progress *call.Progress, r report.Reporter) error {
 	if !progress.Stored().HasTokens() {
 		return nil
 	}
@@ -220,22 +220,22 @@ func (k Keeper) markLeftovers(ctx context.Context, body *object.Body, progress *
 	case err != nil:
 		return ignoreUnreadable(body, err, r)
 	case open == nil:
-		progress.MarkLeftovers("")
+		progress.MarkStale("")
 	case open.Token != "":
-		progress.MarkLeftovers(open.Token)
+		progress.MarkStale(open.Token)
 	}
 	return nil
 }
 
-// replaceLeftovers adds the second of the two writes to a patch if it is missing still. The records
+// replaceStale adds the second of the two writes to a patch if it is missing still. The records
 // of handlers that have been called since are in the patch.
-func (k Keeper) replaceLeftovers(ctx context.Context, c *Cycle, kept *storage.Cycle, body *object.Body, into storage.Patch) error {
-	leftovers := c.Progress.Stored().Leftovers()
-	if len(leftovers) == 0 {
+func (k Keeper) replaceStale(ctx context.Context, c *Cycle, kept *storage.Cycle, body *object.Body, into storage.Patch) error {
+	stale := c.Progress.Stored().Stale()
+	if len(stale) == 0 {
 		return nil
 	}
 	called := c.Progress.Dirty()
-	for _, id := range leftovers {
+	for _, id := range stale {
 		if slices.Contains(called, id) {
 			continue
 		}
@@ -248,9 +248,9 @@ func (k Keeper) replaceLeftovers(ctx context.Context, c *Cycle, kept *storage.Cy
 	}
 	e := ending{next: &storage.Cycle{Token: kept.Token}, records: map[string]*storage.Record{}}
 	for id, index := range kept.At {
-		parent := c.ParentOf(id)
-		if parent != "" {
-			c.carryOver(&e, id, parent, index)
+		top := c.TopOf(id)
+		if top != "" {
+			c.carryOver(&e, id, top, index)
 		}
 	}
 	for id, r := range e.records {

@@ -27,7 +27,7 @@ func (h Handlers) whyNot(verb request.Verb, id string, progress *call.Progress, 
 		return nothingWaits(id, verb, reason)
 	}
 	suggestions := h.suggestions(id, progress)
-	parent := h.parentOf(id)
+	parent := h.topOf(id)
 	switch {
 	case parent == "" || len(suggestions) > 0:
 		return because("%s", unknown(id, suggestions))
@@ -47,7 +47,7 @@ func isChange(d *handler.Declaration) bool { return d.Kind.IsChange() }
 // kinds names the kinds of handlers without progress.
 var kinds = map[handler.Kind]string{
 	handler.OnEvent: "a handler of watch events", handler.OnDaemon: "a daemon", handler.OnTimer: "a timer", handler.OnIndex: "an index",
-	handler.OnChild: "a handler of children", handler.OnDisturbance: "a part of a handler of kopf.Ensure", handler.OnDrift: "a handler of drift",
+	handler.OnChild: "a handler of children", handler.OnRestore: "a part of a handler of kopf.Ensure", handler.OnDrift: "a handler of drift",
 }
 
 // whyNotRerun returns why declared handlers cannot be called for the object.
@@ -78,13 +78,13 @@ func nothingWaits(id string, verb request.Verb, reason cause.Reason) *problem {
 	}
 }
 
-// parentOf returns the id of the declared handler that a sub-handler can belong to.
-func (h Handlers) parentOf(id string) (parent string) {
+// topOf returns the id of the declared handler that a sub-handler can belong to.
+func (h Handlers) topOf(id string) (top string) {
 	var ids []string
 	for _, d := range h.Declared.Where(isChange) {
 		ids = append(ids, d.ID)
 	}
-	return call.ParentOf(id, ids)
+	return call.TopOf(id, ids)
 }
 
 // unknown says that there is no handler of the id, and what may have been meant.

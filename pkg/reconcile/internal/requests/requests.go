@@ -1,5 +1,5 @@
 // Package requests honors the requests that people attach to objects as annotations. It finds
-// the new ones, applies them to the progress of the handlers, and says what came of them. The
+// the new ones, applies them to the progress of the handlers, and says what the outcomes are. The
 // values that were honored are stored by the same write as the progress.
 package requests
 
@@ -68,11 +68,11 @@ type Requests struct {
 	handled map[request.Verb]string
 	path    string
 
-	// Notes say what came of the new requests.
+	// Notes are the outcomes of the new requests.
 	Notes []Note
 }
 
-// Note says what came of a request.
+// Note is the outcome of a request.
 type Note struct {
 	Value string
 	// Verb and Handler are what is requested. The handler is empty if the request cannot be read.
@@ -137,14 +137,14 @@ func (r *Requests) add(verb request.Verb, value string) {
 	r.handled[verb] = value
 	parsed, err := request.Parse(verb, value)
 	if err != nil {
-		r.note(parsed, "", fmt.Sprintf("The request to %s", verb), refused, fmt.Sprintf(": %s.", err))
+		r.answer(parsed, "", fmt.Sprintf("The request to %s", verb), refused, fmt.Sprintf(": %s.", err))
 		return
 	}
 	r.fresh = append(r.fresh, parsed)
 }
 
-// note says that the subject is refused, or what else has become of it.
-func (r *Requests) note(of request.Request, id, subject, outcome, rest string) {
+// answer adds the outcome of a request: the subject is refused, for example.
+func (r *Requests) answer(of request.Request, id, subject, outcome, rest string) {
 	r.Notes = append(r.Notes, Note{
 		Value: string(of.Verb) + " " + of.Value, Verb: of.Verb, Handler: id, Refused: outcome == refused,
 		Message: subject + " is " + outcome + rest, Expected: subject + " will be " + outcome + " by a running operator" + rest,
@@ -218,14 +218,14 @@ func (r *Requests) Apply(progress *call.Progress, handlers Handlers, reason caus
 				problem = apply(fresh, id, progress, reason)
 			}
 			if problem != nil {
-				r.note(fresh, id, fmt.Sprintf("The request to %s the handler %s", fresh.Verb, id), refused, ": "+problem.String())
+				r.answer(fresh, id, fmt.Sprintf("The request to %s the handler %s", fresh.Verb, id), refused, ": "+problem.String())
 				note := &r.Notes[len(r.Notes)-1]
 				note.Problem = sentence(problem.why)
 				note.Instead = problem.instead
 				continue
 			}
 			r.skipped = r.skipped || fresh.Verb == request.Skip
-			r.note(fresh, id, "The handler "+id, outcomes[fresh.Verb], " as requested.")
+			r.answer(fresh, id, "The handler "+id, outcomes[fresh.Verb], " as requested.")
 		}
 	}
 }

@@ -87,15 +87,15 @@ func (v *Reviser) stateOf(d *handler.Declaration, s Subject, marks Marks) State 
 	return Waiting
 }
 
-// Note updates the rollouts after an object was seen, or written: the subject has the version.
-func (v *Reviser) Note(revised registry.Handlers, s Subject) {
+// Observe updates the rollouts after an object was seen, or written: the subject has the version.
+func (v *Reviser) Observe(revised registry.Handlers, s Subject) {
 	if len(revised) == 0 {
 		return
 	}
 	marks := Read(s.body(), v.Annotation)
 	for _, d := range revised {
 		if len(d.Rollout) > 0 {
-			v.Rollouts.Note(handlerOf(d, s.Key), s.Key, v.stateOf(d, s, marks))
+			v.Rollouts.Set(handlerOf(d, s.Key), s.Key, v.stateOf(d, s, marks))
 		}
 	}
 }

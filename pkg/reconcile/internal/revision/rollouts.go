@@ -92,8 +92,8 @@ func (r *Rollouts) Begin(h Handler, states map[object.Key]State) {
 
 func (h Handler) key() string { return h.Resource + " " + h.ID }
 
-// Note sets the state of an object. A waiting object that may begin stays running.
-func (r *Rollouts) Note(h Handler, key object.Key, state State) {
+// Set sets the state of an object. A waiting object that may begin stays running.
+func (r *Rollouts) Set(h Handler, key object.Key, state State) {
 	r.mu.Lock()
 	p := r.rollouts[h.key()]
 	if p == nil || p.states[key] == state || state == Waiting && p.states[key] == Running {
@@ -107,7 +107,7 @@ func (r *Rollouts) Note(h Handler, key object.Key, state State) {
 // Forget excludes an object from all rollouts: it is gone.
 func (r *Rollouts) Forget(key object.Key) {
 	for _, h := range r.Handlers() {
-		r.Note(h, key, Excluded)
+		r.Set(h, key, Excluded)
 	}
 }
 

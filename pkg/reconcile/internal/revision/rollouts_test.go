@@ -56,16 +56,16 @@ func TestStepsBeginWhenTheEarlierOnesAreDone(t *testing.T) {
 	w := newWorld(twoSteps)
 	w.begin(10)
 	w.expect(t, &w.enqueued, "o00", "o01")
-	w.Note(w.handler, keyOf(1), Done)
-	w.Note(w.handler, keyOf(1), Done)
-	w.Note(w.handler, keyOf(0), Running)
-	w.Note(w.handler, keyOf(0), Waiting) // it was seen, before it has begun
+	w.Set(w.handler, keyOf(1), Done)
+	w.Set(w.handler, keyOf(1), Done)
+	w.Set(w.handler, keyOf(0), Running)
+	w.Set(w.handler, keyOf(0), Waiting) // it was seen, before it has begun
 	w.expect(t, &w.enqueued)
-	w.Note(w.handler, keyOf(0), Done)
+	w.Set(w.handler, keyOf(0), Done)
 	w.expect(t, &w.enqueued, "o02", "o03", "o04")
 	w.expect(t, &w.reports, "0 : 8 waiting, 2 running, 0 done, 0 failed", "0 : 5 waiting, 3 running, 2 done, 0 failed")
 	for n := range 10 {
-		w.Note(w.handler, keyOf(n), Done)
+		w.Set(w.handler, keyOf(n), Done)
 	}
 	w.expect(t, &w.enqueued, "o05", "o06", "o07", "o08", "o09")
 	w.expect(t, &w.reports, "0 : 2 waiting, 3 running, 5 done, 0 failed", "0 : 0 waiting, 2 running, 8 done, 0 failed", "3 : 0 waiting, 0 running, 10 done, 0 failed")
@@ -74,18 +74,18 @@ func TestStepsBeginWhenTheEarlierOnesAreDone(t *testing.T) {
 func TestAFailureStopsARollout(t *testing.T) {
 	w := newWorld(twoSteps)
 	w.begin(4)
-	w.Note(w.handler, keyOf(0), Failed)
-	w.Note(w.handler, keyOf(1), Done)
-	w.Note(w.handler, keyOf(9), Done) // a new object
+	w.Set(w.handler, keyOf(0), Failed)
+	w.Set(w.handler, keyOf(1), Done)
+	w.Set(w.handler, keyOf(9), Done) // a new object
 	w.expect(t, &w.enqueued, "o00", "o01")
 	w.expect(t, &w.reports, "0 : 2 waiting, 2 running, 0 done, 0 failed", "1 o00: 2 waiting, 1 running, 0 done, 1 failed")
 	if !w.isRunningNone() {
 		t.Error("an object may begin")
 	}
-	w.Note(w.handler, keyOf(0), Done)
+	w.Set(w.handler, keyOf(0), Done)
 	w.expect(t, &w.enqueued, "o02")
-	w.Note(w.handler, keyOf(2), Failed)
-	w.Note(w.handler, keyOf(3), Excluded) // it was deleted
+	w.Set(w.handler, keyOf(2), Failed)
+	w.Set(w.handler, keyOf(3), Excluded) // it was deleted
 	w.expect(t, &w.reports, "2 : 1 waiting, 1 running, 3 done, 0 failed", "0 : 1 waiting, 1 running, 3 done, 0 failed",
 		"1 o02: 1 waiting, 0 running, 3 done, 1 failed", "3 o02: 0 waiting, 0 running, 3 done, 1 failed")
 }
@@ -103,7 +103,7 @@ func TestObjectsThatAreGoneMakeRoom(t *testing.T) {
 	w.Forget(keyOf(5))
 	w.Clear()
 	w.Forget(keyOf(1))
-	w.Note(w.handler, keyOf(1), Waiting)
+	w.Set(w.handler, keyOf(1), Waiting)
 	if numbers := w.Numbers(); len(numbers) != 0 || w.isRunning(w.handler, keyOf(1)) {
 		t.Errorf("got %+v", numbers)
 	}
@@ -139,7 +139,7 @@ func TestRestartsChangeNothing(t *testing.T) {
 			}
 			key := running[random.IntN(len(running))]
 			stored[key] = Done
-			w.Note(w.handler, key, Done)
+			w.Set(w.handler, key, Done)
 			ended++
 		}
 	}

@@ -41,17 +41,17 @@ type handler struct {
 	children bool   // and no progress
 }
 
-// Note adds an object of a resource, with the names of its unknown records, and the ids of the
+// Add adds an object of a resource, with the names of its unknown records, and the ids of the
 // handlers that are declared for it.
-func (h *Handlers) Note(resource string, names, declared []string) {
+func (h *Handlers) Add(resource string, names, declared []string) {
 	for _, name := range names {
 		h.add(handler{resource: resource, name: name}, Remark(name, declared))
 	}
 }
 
-// NoteChild adds a child that a handler of a kind has left, or an object with children of a handler
+// AddChild adds a child that a handler of a kind has left, or an object with children of a handler
 // whose id is unknown.
-func (h *Handlers) NoteChild(parents, id string) {
+func (h *Handlers) AddChild(parents, id string) {
 	h.add(handler{resource: parents, name: id, children: true}, "")
 }
 

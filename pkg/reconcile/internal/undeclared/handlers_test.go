@@ -31,11 +31,11 @@ func newHandlers() (*Handlers, func() []string) {
 func TestEachHandlerIsReportedOnceWithItsObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, lines := newHandlers()
-		h.Note("pods.v1", nil, nil)
-		h.Note("pods.v1", []string{"b", "a"}, nil)
+		h.Add("pods.v1", nil, nil)
+		h.Add("pods.v1", []string{"b", "a"}, nil)
 		time.Sleep(reportDelay - time.Second)
-		h.Note("pods.v1", []string{"b"}, nil)
-		h.Note("nodes.v1", []string{"b"}, nil)
+		h.Add("pods.v1", []string{"b"}, nil)
+		h.Add("nodes.v1", []string{"b"}, nil)
 		if got := lines(); len(got) > 0 {
 			t.Errorf("too early: %q", got)
 		}
@@ -45,8 +45,8 @@ func TestEachHandlerIsReportedOnceWithItsObjects(t *testing.T) {
 		if got := lines(); !slices.Equal(got, want) {
 			t.Errorf("got %q", got)
 		}
-		h.Note("pods.v1", []string{"a"}, nil) // known
-		h.Note("pods.v1", []string{"c"}, nil)
+		h.Add("pods.v1", []string{"a"}, nil) // known
+		h.Add("pods.v1", []string{"c"}, nil)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if got := lines()[len(want):]; !slices.Equal(got, []string{`"pods.v1" "record"="c" "objects"=1`}) {
@@ -59,7 +59,7 @@ func TestThereIsNoReportAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, lines := newHandlers()
 		h.Stop()
-		h.Note("pods.v1", []string{"a"}, nil)
+		h.Add("pods.v1", []string{"a"}, nil)
 		h.Stop()
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -87,7 +87,7 @@ func TestReportIsAnErrorWithTheFormerID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
 		h := &Handlers{Logger: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})}
-		h.Note("pods.v1", []string{"charge.spec.plan"}, []string{"bill/spec.plan"})
+		h.Add("pods.v1", []string{"charge.spec.plan"}, []string{"bill/spec.plan"})
 		time.Sleep(reportDelay)
 		synctest.Wait()
 		if len(lines) != 1 || !strings.Contains(lines[0], "kopf.ID") || !strings.Contains(lines[0], `"error"=null`) {
@@ -101,12 +101,12 @@ func TestChildrenAreReportedApartFromProgress(t *testing.T) {
 		var lines []string
 		h := &Handlers{Logger: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})}
 		for range 3 {
-			h.NoteChild("Shop.example.com", "former")
-			h.NoteChild("shops.v1.example.com", "")
+			h.AddChild("Shop.example.com", "former")
+			h.AddChild("shops.v1.example.com", "")
 		}
 		time.Sleep(reportDelay)
 		synctest.Wait()
-		h.NoteChild("Shop.example.com", "former") // known
+		h.AddChild("Shop.example.com", "former") // known
 		time.Sleep(reportDelay)
 		synctest.Wait()
 		if len(lines) != 2 || !strings.Contains(lines[0], `"parents"="Shop.example.com" "handler"="former" "children"=3`) || !strings.Contains(lines[1], `"resource"="shops.v1.example.com" "objects"=3`) {

@@ -143,8 +143,8 @@ const overlapping = "\x00overlapping"
 // not replace the outcome of an attempt.
 func hasAdvanced(theirs *storage.Record, state *call.State) bool {
 	before := state.Stored()
-	leftover := state.Found()
-	if before == nil && leftover != nil && (theirs == nil || theirs.Equal(leftover)) {
+	found := state.Found()
+	if before == nil && found != nil && (theirs == nil || theirs.Equal(found)) {
 		return false // it was of an earlier cycle, and may be removed late
 	}
 	switch {

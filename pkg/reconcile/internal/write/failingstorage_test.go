@@ -119,11 +119,11 @@ func TestAFailingStorageOfTheParentLosesNothing(t *testing.T) {
 	f.expect("edit", f.field("spec", "x"), "x")
 }
 
-func TestFailingStorageOfLeftoversIsReported(t *testing.T) {
+func TestFailingStorageOfStaleRecordsIsReported(t *testing.T) {
 	f := newFixture(t, m{})
-	leftovers := f.cycle(cause.NoOp, "a")
+	stale := f.cycle(cause.NoOp, "a")
 	f.writer.Records.Storages.Progress = failingProgress{Progress: settings.Settings{}.WithDefaults().Persistence.Progress, purge: errStorage}
-	if err := f.writeFails(Update{Decision: plan.Decision{Leftovers: leftovers}}); !errors.Is(err, errStorage) {
+	if err := f.writeFails(Update{Decision: plan.Decision{StaleRecords: stale}}); !errors.Is(err, errStorage) {
 		t.Errorf("got %v", err)
 	}
 	f.expectSent("")

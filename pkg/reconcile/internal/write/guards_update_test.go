@@ -147,7 +147,7 @@ func TestGuard16AnEmptyPatchIsNotSent(t *testing.T) {
 		"nothing to write":                 {func(*fixture) {}, func(*fixture) Update { return Update{} }},
 		"the value is there already":       {func(f *fixture) { f.edit("a", set(int64(1), "spec", "size")) }, func(*fixture) Update { return Update{} }},
 		"the finalizer is there already":   {func(*fixture) {}, func(*fixture) Update { return Update{Decision: plan.Decision{AddFinalizer: true}} }},
-		"there are no leftovers to remove": {func(*fixture) {}, func(f *fixture) Update { return Update{Decision: plan.Decision{Leftovers: f.cycle(cause.NoOp, "a")}} }},
+		"there are no stale records to remove": {func(*fixture) {}, func(f *fixture) Update { return Update{Decision: plan.Decision{StaleRecords: f.cycle(cause.NoOp, "a")}} }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -273,13 +273,13 @@ func TestAnnotationsAreSetByTheSameWrite(t *testing.T) {
 }
 
 // Records of a cycle that no longer exists would stay on the object forever.
-func TestLeftoverRecordsAreRemoved(t *testing.T) {
+func TestStaleRecordsAreRemoved(t *testing.T) {
 	f := newFixture(t, m{})
 	f.otherOperator(func(records record.Keeper, body *object.Body, into storage.Patch) error {
 		return records.Storages.Progress.Store(t.Context(), body, into, "a", &storage.Record{Started: time.Now(), Purpose: cause.Update})
 	})
 	f.refresh(f.cached())
-	f.write(Update{Decision: plan.Decision{Leftovers: f.cycle(cause.NoOp, "a")}})
+	f.write(Update{Decision: plan.Decision{StaleRecords: f.cycle(cause.NoOp, "a")}})
 	f.expectSent("PATCH")
 	f.expect("record", f.storedRecord("a") == nil, true)
 }

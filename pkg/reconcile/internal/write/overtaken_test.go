@@ -248,7 +248,7 @@ func TestHasAdvanced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			progress := call.NewProgress(func(string) *storage.Record { return test.before })
 			state := progress.Load("a")
-			progress.MarkLeftovers(open)
+			progress.MarkStale(open)
 			if got := hasAdvanced(test.theirs, state); got != test.want {
 				t.Errorf("got %v", got)
 			}

@@ -83,12 +83,12 @@ func (s *Session) recordsPatch(ctx context.Context, u *Update, edits map[string]
 		}
 	}
 	records := s.writer.Records
-	leftovers := u.Decision.Leftovers
+	stale := u.Decision.StaleRecords
 	switch {
 	case u.deletesObject(s.body, s.writer.finalizer()) || u.finished:
 		return into, nil
-	case leftovers != nil:
-		return into, records.Purge(ctx, leftovers, s.body, into)
+	case stale != nil:
+		return into, records.Purge(ctx, stale, s.body, into)
 	case u.Cycle == nil:
 		return into, nil
 	case u.endsCycle() && !u.isHeldByFailure():

@@ -277,15 +277,15 @@ func (u *Update) withhold(refusal error, edits ...call.Edit) {
 // isWithheld reports whether the record of a handler must not be stored, because an edit of it is
 // withheld. The records of a handler and of its sub-handlers are stored together.
 func (u *Update) isWithheld(id string) bool {
-	return slices.ContainsFunc(u.withheld.edits, func(edit call.Edit) bool { return u.parentOf(edit.ID) == u.parentOf(id) })
+	return slices.ContainsFunc(u.withheld.edits, func(edit call.Edit) bool { return u.topOf(edit.ID) == u.topOf(id) })
 }
 
-// parentOf returns the declared handler that a sub-handler belongs to, or else the id itself.
-func (u *Update) parentOf(id string) string {
+// topOf returns the declared handler that a sub-handler belongs to, or else the id itself.
+func (u *Update) topOf(id string) string {
 	if u.Cycle == nil {
 		return id
 	}
-	return cmp.Or(u.Cycle.ParentOf(id), id)
+	return cmp.Or(u.Cycle.TopOf(id), id)
 }
 
 // isolateForbidden finds out which edits are forbidden, and withholds them and the conditions. An

@@ -206,14 +206,14 @@ func (f inFlight) has(edit call.Edit) bool { return slices.Contains(f.patches, e
 func (s *State) dropArrived(all []inFlight, body *object.Body) []inFlight {
 	for _, f := range all {
 		if patch.Minimal(body.Raw(), f.merge) == nil {
-			s.noteArrived(f)
+			s.markArrived(f)
 		}
 	}
 	return slices.DeleteFunc(all, func(f inFlight) bool { return f.version != body.ResourceVersion() })
 }
 
-// noteArrived records that a write was stored. Handlers may have added edits since.
-func (s *State) noteArrived(f inFlight) {
+// markArrived records that a write was stored. Handlers may have added edits since.
+func (s *State) markArrived(f inFlight) {
 	if !f.status {
 		s.dropEdits(f.has)
 		return

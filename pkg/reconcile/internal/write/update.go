@@ -105,7 +105,7 @@ func (u *Update) reason(part string) metrics.Reason {
 	switch {
 	case part != "":
 		return metrics.Status
-	case u.Decision.Leftovers != nil:
+	case u.Decision.StaleRecords != nil:
 		return metrics.Cleanup
 	case u.endsCycle():
 		return metrics.Handled

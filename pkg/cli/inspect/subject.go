@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// situation is an object and what was found about it.
-type situation struct {
+// subject is the object that is explained, with what was found about it.
+type subject struct {
 	*inspection.Object
 
 	object    *unstructured.Unstructured
@@ -32,7 +32,7 @@ type situation struct {
 }
 
 // change describes a change, without the values of secrets.
-func (s *situation) change(item diff.Item) string {
+func (s *subject) change(item diff.Item) string {
 	if s.isSecret() {
 		return fmt.Sprintf("%s %s", item.Op, item.Path)
 	}
@@ -40,7 +40,7 @@ func (s *situation) change(item diff.Item) string {
 }
 
 // isSecret reports whether the values of the object must not be shown.
-func (s *situation) isSecret() bool { return s.kubectl == "secrets" }
+func (s *subject) isSecret() bool { return s.kubectl == "secrets" }
 
 // short returns a value as JSON, on one line.
 func short(value any) string {
@@ -61,7 +61,7 @@ func short(value any) string {
 const maxValue = 60
 
 // state says what has happened to the object.
-func (s *situation) state() string {
+func (s *subject) state() string {
 	if !s.hasChangeHandlers() {
 		return "It has no handlers of changes, so its changes are not tracked."
 	}
@@ -92,23 +92,23 @@ func (s *situation) state() string {
 	return "It was handled, and has not changed since."
 }
 
-func (s *situation) opened(text string) string {
+func (s *subject) opened(text string) string {
 	if s.Open {
 		return text + " That has begun, and has not ended."
 	}
 	return text
 }
 
-func (s *situation) hasChangeHandlers() bool {
+func (s *subject) hasChangeHandlers() bool {
 	return slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.Kind.IsChange() })
 }
 
-func (s *situation) hasUndecidable() bool {
+func (s *subject) hasUndecidable() bool {
 	return slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.Undecidable != nil })
 }
 
 // suspension says whether the object is suspended.
-func (s *situation) suspension() []string {
+func (s *subject) suspension() []string {
 	switch {
 	case !s.Suspension.Active:
 		return nil
@@ -120,15 +120,15 @@ func (s *situation) suspension() []string {
 }
 
 // named names the object in the arguments of a command.
-func (s *situation) named() string { return named(s.kubectl, s.object) }
+func (s *subject) named() string { return named(s.kubectl, s.object) }
 
 // named names an object of a resource in the arguments of a command.
 func named(resource string, of *unstructured.Unstructured) string {
-	return (&situation{kubectl: resource}).namedAs(of.GetNamespace(), of.GetName())
+	return (&subject{kubectl: resource}).namedAs(of.GetNamespace(), of.GetName())
 }
 
 // namedAs names another object of the resource.
-func (s *situation) namedAs(namespace, name string) string {
+func (s *subject) namedAs(namespace, name string) string {
 	text := s.kubectl + "/" + name
 	if namespace != "" {
 		text += " -n " + namespace
@@ -148,7 +148,7 @@ func duration(d time.Duration) string {
 }
 
 // at returns a time, and how far away it is.
-func (s *situation) at(t time.Time) string {
+func (s *subject) at(t time.Time) string {
 	text := t.UTC().Format(time.RFC3339)
 	if t.After(s.now) {
 		return text + " (in " + duration(t.Sub(s.now).Round(time.Second)) + ")"
@@ -157,7 +157,7 @@ func (s *situation) at(t time.Time) string {
 }
 
 // notes says what else was found.
-func (s *situation) notes() []string {
+func (s *subject) notes() []string {
 	var notes []string
 	for _, name := range s.Undeclared {
 		notes = append(notes, fmt.Sprintf("It has the progress of a handler that is not declared here: %s. It was renamed or removed while it was handling the object, or another operator uses the same storage. If it was renamed, declare it with its former id (kopf.ID), so that it continues. %s", name, s.Remarks[name]))
@@ -180,14 +180,14 @@ func (s *situation) notes() []string {
 
 // withoutFinalizer returns the command that removes a finalizer. An object that is being deleted gets
 // no new ones, so the command removes no other.
-func (s *situation) withoutFinalizer(name string) string {
+func (s *subject) withoutFinalizer(name string) string {
 	rest := slices.DeleteFunc(slices.Clone(s.object.GetFinalizers()), func(other string) bool { return other == name })
 	body := fmt.Sprintf(`{"metadata":{"finalizers":%s}}`, short(rest))
 	return s.commands.Kubectl("patch " + s.named() + " --type=merge -p " + Quote(body))
 }
 
 // deletion says who holds the object, or would hold it.
-func (s *situation) deletion() []string {
+func (s *subject) deletion() []string {
 	var lines []string
 	deleting := s.object.GetDeletionTimestamp() != nil
 	switch {
