@@ -31,7 +31,8 @@ func Newest() Pins { return Pins{GoMod: newestMod, GoSum: newestSum} }
 
 // ReadPins reads the pins in the directory of a module.
 func ReadPins(module string) (pins Pins, err error) {
-	if pins.GoMod, err = os.ReadFile(filepath.Join(module, "go.mod")); err != nil {
+	pins.GoMod, err = os.ReadFile(filepath.Join(module, "go.mod"))
+	if err != nil {
 		return Pins{}, err
 	}
 	pins.GoSum, err = os.ReadFile(filepath.Join(module, "go.sum"))

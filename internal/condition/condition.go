@@ -69,7 +69,10 @@ func (l List) With(c metav1.Condition, now time.Time) List {
 	if !c.LastTransitionTime.IsZero() {
 		entry["lastTransitionTime"] = c.LastTransitionTime.UTC().Format(time.RFC3339)
 	}
-	entry["type"], entry["status"], entry["reason"], entry["message"] = c.Type, string(c.Status), c.Reason, c.Message
+	entry["type"] = c.Type
+	entry["status"] = string(c.Status)
+	entry["reason"] = c.Reason
+	entry["message"] = c.Message
 	delete(entry, "observedGeneration")
 	if c.ObservedGeneration != 0 {
 		entry["observedGeneration"] = c.ObservedGeneration

@@ -60,12 +60,17 @@ func (p *ControlPlane) start(programs string, options Options) error {
 	if err := p.placeFiles(programs); err != nil {
 		return err
 	}
-	server, etcd := p.env.ControlPlane.APIServer, p.env.ControlPlane.Etcd
-	server.Out, server.Err, etcd.Out, etcd.Err = options.Log, options.Log, options.Log, options.Log
+	server := p.env.ControlPlane.APIServer
+	etcd := p.env.ControlPlane.Etcd
+	server.Out = options.Log
+	server.Err = options.Log
+	etcd.Out = options.Log
+	etcd.Err = options.Log
 	for name, value := range options.Flags {
 		server.Configure().Set(name, value)
 	}
-	p.env.ControlPlaneStartTimeout, p.env.ControlPlaneStopTimeout = startTimeout, stopTimeout
+	p.env.ControlPlaneStartTimeout = startTimeout
+	p.env.ControlPlaneStopTimeout = stopTimeout
 	_, err := p.env.Start()
 	return err
 }

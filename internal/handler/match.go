@@ -233,7 +233,8 @@ func (o *Cause) IsTakenBack(d *Declaration) bool {
 func (d *Declaration) Transition(o *Cause) Transition {
 	t := Transition{Reason: o.Reason, Old: essenceValue(o.Old), New: essenceValue(o.New), Diff: o.Diff, OldEssence: o.Old}
 	if field := d.changedField(); field != nil {
-		t.Old, t.New = fieldOf(o.Old, field), fieldOf(o.New, field)
+		t.Old = fieldOf(o.Old, field)
+		t.New = fieldOf(o.New, field)
 		t.Diff = o.Diff.Reduce(field)
 	}
 	return t

@@ -157,7 +157,8 @@ func (o *Cause) ConstantMismatch(d *Declaration) (mismatch Mismatch, all bool) {
 	constant := *d
 	constant.Predicates = nil
 	constant.decoding = nil
-	constant.Labels, constant.Annotations = constantOf(d.Labels), constantOf(d.Annotations)
+	constant.Labels = constantOf(d.Labels)
+	constant.Annotations = constantOf(d.Annotations)
 	all = len(d.Predicates)+len(d.decoding) == 0 && len(constant.Labels) == len(d.Labels) && len(constant.Annotations) == len(d.Annotations)
 	if d.Value.isFunction() {
 		constant.Field = nil

@@ -29,7 +29,8 @@ func prepareCommand(command *cobra.Command) {
 	command.InitDefaultCompletionCmd()
 	for _, parent := range append(command.Commands(), command) {
 		if parent.HasSubCommands() && !parent.Runnable() {
-			parent.Args, parent.RunE = rejectUnknownCommand, func(parent *cobra.Command, _ []string) error { return parent.Help() }
+			parent.Args = rejectUnknownCommand
+			parent.RunE = func(parent *cobra.Command, _ []string) error { return parent.Help() }
 		}
 	}
 }

@@ -29,7 +29,8 @@ func newRunCommand(start launch.StartCluster) *cobra.Command {
 	}
 	command.Args = func(_ *cobra.Command, arguments []string) error {
 		if dash := command.ArgsLenAtDash(); dash >= 0 {
-			arguments, further = arguments[:dash], arguments[dash:]
+			further = arguments[dash:]
+			arguments = arguments[:dash]
 		}
 		if len(arguments) == 0 {
 			return usageErrorf("no package is given: use kopf run ./handlers")

@@ -68,7 +68,8 @@ func (p *prober) refresh() {
 	current := p.callProbes()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.last, p.lastTime = current, time.Now()
+	p.last = current
+	p.lastTime = time.Now()
 	close(p.running)
 	p.running = nil
 }

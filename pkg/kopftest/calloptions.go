@@ -53,7 +53,8 @@ func Old(before client.Object) CallOption {
 func Field(field string) CallOption {
 	return callOptionFunc(func(s *callSettings) {
 		path, err := object.ParsePath(field)
-		s.field, s.err = path, errors.Join(s.err, err)
+		s.field = path
+		s.err = errors.Join(s.err, err)
 	})
 }
 
@@ -75,7 +76,10 @@ func Param(value any) CallOption {
 // Client is the client of the handler, such as a fake client of controller-runtime. Default:
 // the client of an empty API server in memory.
 func Client(c client.Client) CallOption {
-	return callOptionFunc(func(s *callSettings) { s.client, s.scheme = c, c.Scheme() })
+	return callOptionFunc(func(s *callSettings) {
+		s.client = c
+		s.scheme = c.Scheme()
+	})
 }
 
 // Operation is what an admission handler reviews. Default: an update with Old, otherwise a

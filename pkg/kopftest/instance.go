@@ -52,7 +52,8 @@ func (r *runs) newInstance() *instance {
 		stop()
 		r.t.Fatalf("the operator cannot be created: %v", err)
 	}
-	one.operator, r.declared = operator, operator.Handlers()
+	one.operator = operator
+	r.declared = operator.Handlers()
 	r.webhooks.latest.Store(one)
 	ctx = one.link.observe(ctx)
 	go func() {

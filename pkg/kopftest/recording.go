@@ -105,7 +105,9 @@ func (r *recording) observer(from *link) handler.Observer {
 		})
 		return func(err error) {
 			r.add(func(*recording) {
-				call.Running, call.Took, call.Err = false, time.Since(call.At), err
+				call.Running = false
+				call.Took = time.Since(call.At)
+				call.Err = err
 			})
 		}
 	}

@@ -42,7 +42,8 @@ func Recovery(limit time.Duration) SweepOption {
 func IgnoreField(field string) SweepOption {
 	return sweepOptionFunc(func(r *sweepRules) {
 		path, err := object.ParsePath(field)
-		r.ignored, r.err = append(r.ignored, path), errors.Join(r.err, err)
+		r.ignored = append(r.ignored, path)
+		r.err = errors.Join(r.err, err)
 	})
 }
 

@@ -67,7 +67,10 @@ func (cs *Credentials) markAccepted(c *credential) {
 	if cs.failureLogged {
 		cs.options.Logger.Info("The operator is logged in to the cluster again.", "handler", c.handler)
 	}
-	cs.lastLoginAccepted, cs.failureLogged, cs.failure, cs.backoff = true, false, nil, newBackoff()
+	cs.lastLoginAccepted = true
+	cs.failureLogged = false
+	cs.failure = nil
+	cs.backoff = newBackoff()
 }
 
 // isAuthenticated reports whether a response shows that the API server accepted the

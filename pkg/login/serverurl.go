@@ -21,7 +21,8 @@ func serverURLOf(config *rest.Config) (*url.URL, error) {
 	if err != nil || base.Host == "" {
 		return nil, errInvalidHost
 	}
-	base.Path, base.RawPath = strings.TrimRight(base.Path, "/"), strings.TrimRight(base.RawPath, "/")
+	base.Path = strings.TrimRight(base.Path, "/")
+	base.RawPath = strings.TrimRight(base.RawPath, "/")
 	return base, nil
 }
 

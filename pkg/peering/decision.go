@@ -94,7 +94,8 @@ func combine(decisions []Decision) Decision {
 			d = Decision{Paused: true, Reason: next.Reason, Peers: slices.Clone(next.Peers), Endless: slices.Clone(next.Endless)}
 		}
 	}
-	d.Peers, d.Endless = sortedSet(d.Peers), sortedSet(d.Endless) // an operator can be in both groups
+	d.Peers = sortedSet(d.Peers)
+	d.Endless = sortedSet(d.Endless) // an operator can be in both groups
 	return d
 }
 

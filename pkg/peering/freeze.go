@@ -88,7 +88,8 @@ func (f *Frozen) add(status map[string]any, identity string, priority int, now t
 			f.Paused = append(f.Paused, peer)
 		}
 	}
-	f.Paused, f.Active = sortedSet(f.Paused), sortedSet(f.Active)
+	f.Paused = sortedSet(f.Paused)
+	f.Active = sortedSet(f.Active)
 }
 
 // sortedSet sorts names and removes duplicates.

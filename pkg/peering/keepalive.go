@@ -35,7 +35,8 @@ func (m *member) keepAlive(ctx context.Context) {
 
 // renewEntry writes the entry of this operator and schedules the next renewal.
 func (m *member) renewEntry(ctx context.Context) (peeringState, bool) {
-	m.mayHaveEntry, m.lastRenewal = true, time.Now()
+	m.mayHaveEntry = true
+	m.lastRenewal = time.Now()
 	record := Record{Priority: m.settings.Priority, LastSeen: m.lastRenewal, Lifetime: m.settings.Lifetime, Lease: m.lease}
 	state, err := m.api.patch(ctx, "", map[string]any{m.identity: record.encode()})
 	switch {

@@ -51,7 +51,8 @@ func (p *Peering) startMembership(namespace string) *membership {
 		logger: p.options.Logger.WithValues("peering", target.Name, "namespace", target.Namespace),
 	}
 	if p.notified { // the operator is working already
-		started.decided, started.decision = true, decideAlone(p.options.Settings)
+		started.decided = true
+		started.decision = decideAlone(p.options.Settings)
 	}
 	for _, group := range groups() {
 		m := newMember(target, group, p.options, p.find)

@@ -113,17 +113,17 @@ type Config struct {
 type Engine struct {
 	Config
 
-	resources resources
-	objects   objects
-	watcher   *watch.Watcher
-	backlog   *queue.Backlog
-	records   record.Keeper
-	requests  *requests.Reader // nil: requests are ignored
-	revisions *revision.Reviser
-	writer    *write.Writer
-	permits   *call.Permits
-	slots     *call.Slots
-	maxUnpacked  int // so many running calls keep their essences
+	resources   resources
+	objects     objects
+	watcher     *watch.Watcher
+	backlog     *queue.Backlog
+	records     record.Keeper
+	requests    *requests.Reader // nil: requests are ignored
+	revisions   *revision.Reviser
+	writer      *write.Writer
+	permits     *call.Permits
+	slots       *call.Slots
+	maxUnpacked int // so many running calls keep their essences
 	// runsCode is set if code of users stores the state of objects, or chooses the handlers of a pass.
 	runsCode bool
 	// converger makes the children of objects what handlers want. It is nil if there are no
@@ -174,7 +174,7 @@ func New(config Config) *Engine {
 		pause:       pauseState{paused: config.Paused, resumed: make(chan struct{})},
 		backlog:     queue.NewBacklog(s.Queueing.EventBacklog),
 		records:     record.Keeper{Storages: s.Persistence},
-		maxUnpacked:    maxUnpacked,
+		maxUnpacked: maxUnpacked,
 		runsCode:    runsCode(s),
 		eventLogger: config.eventLogger(),
 		undeclared:  undeclared.Handlers{Logger: config.Logger},
@@ -188,9 +188,12 @@ func New(config Config) *Engine {
 		e.requests = requests.NewReader(prefix)
 	}
 	e.revisions = &e.objects.revisions
-	e.revisions.Annotation, e.revisions.Enqueue, e.revisions.Report = prefix+"/"+revision.Name, e.enqueue, func(r revision.Report) { e.reportRollout(r) }
+	e.revisions.Annotation = prefix + "/" + revision.Name
+	e.revisions.Enqueue = e.enqueue
+	e.revisions.Report = func(r revision.Report) { e.reportRollout(r) }
 	e.objects.misfits.Report = heldobjects.LogLines(config.Logger)
-	e.permits, e.slots = call.NewPermits(s.Execution.Workers), call.NewSlots(s.Execution.MaxCalls, e.enqueue)
+	e.permits = call.NewPermits(s.Execution.Workers)
+	e.slots = call.NewSlots(s.Execution.MaxCalls, e.enqueue)
 	e.abortContext, e.abort = context.WithCancelCause(context.Background())
 	e.writer = write.New(write.Config{
 		Name: cmp.Or(s.Name, settings.DefaultName), Records: e.records, Metrics: config.Metrics,

@@ -60,7 +60,9 @@ func (p *pauseState) wait(ctx context.Context) (active context.Context, end cont
 		p.mu.Lock()
 		if !p.paused {
 			active, p.suspend = context.WithCancel(ctx)
-			end, others, p.others = p.suspend, p.others, false
+			end = p.suspend
+			others = p.others
+			p.others = false
 			p.mu.Unlock()
 			return active, end, others
 		}

@@ -49,8 +49,10 @@ func (e *Engine) State() metrics.State {
 		Background: []metrics.Background{e.countBackground(handler.OnDaemon), e.countBackground(handler.OnTimer)},
 	}
 	if leading { // a replica on standby does not follow what happens to the objects
-		state.Held, state.Rollouts = e.objects.held.Counts(), e.countRollouts()
-		state.Objects, state.Children = e.countObjects(), e.countChildren()
+		state.Held = e.objects.held.Counts()
+		state.Rollouts = e.countRollouts()
+		state.Objects = e.countObjects()
+		state.Children = e.countChildren()
 	}
 	state.Indices = e.indexSizes()
 	return state
@@ -64,7 +66,8 @@ func (e *Engine) countObjects() (counts []metrics.Objects) {
 			continue
 		}
 		c := known[r.Name]
-		c.Resource, c.Rest = r.Name, max(0, r.Size()-c.Queued-c.Handling-c.Delayed)
+		c.Resource = r.Name
+		c.Rest = max(0, r.Size()-c.Queued-c.Handling-c.Delayed)
 		counts = append(counts, c)
 	}
 	return counts
@@ -131,7 +134,8 @@ func (e *Engine) callsOf() metrics.Calls {
 // queueState returns the state of the queue.
 func (e *Engine) queueState() metrics.Queue {
 	state := e.currentQueue().State()
-	state.Workers, state.Awaited = e.Settings.Execution.Workers, e.permits.Waiting()
+	state.Workers = e.Settings.Execution.Workers
+	state.Awaited = e.permits.Waiting()
 	return state
 }
 

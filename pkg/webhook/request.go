@@ -38,7 +38,8 @@ func (w *webhook) decode(body []byte, in *http.Request) (*admissionRequest, erro
 	if err != nil {
 		return nil, err
 	}
-	review.Headers, review.Peer = func() http.Header { return requestHeaders(in) }, clientCertificate(in)
+	review.Headers = func() http.Header { return requestHeaders(in) }
+	review.Peer = clientCertificate(in)
 	return &admissionRequest{Review: review, version: version, uid: request.UID, resource: resource}, nil
 }
 

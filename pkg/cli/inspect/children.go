@@ -126,7 +126,8 @@ func (c *Cluster) addChildrenAt(ctx context.Context, place convergence.Place, s 
 		case d != nil:
 			child := childOf(seen, d)
 			if by := seen.Controller; by != nil && by.UID != s.object.GetUID() {
-				child.State, child.Message = "foreign", c.taken(u, of, parent, s.object.GetUID())
+				child.State = "foreign"
+				child.Message = c.taken(u, of, parent, s.object.GetUID())
 			}
 			e.Children = append(e.Children, child)
 		case seen.Applied && seen.Parent == parent.String():
@@ -158,7 +159,8 @@ func childOf(seen converge.Seen, d *handler.Declaration) Child {
 	why := strings.TrimSuffix(seen.Message, ".")
 	switch {
 	case !seen.Applied:
-		child.State, child.Message = "foreign", fmt.Sprintf("has the label of a child of %s, but the operator has not applied it: it is left alone", d.ID)
+		child.State = "foreign"
+		child.Message = fmt.Sprintf("has the label of a child of %s, but the operator has not applied it: it is left alone", d.ID)
 		return child
 	case seen.Deleting:
 		child.State = "deleting"

@@ -44,7 +44,8 @@ func addEvents(ctx context.Context, c *Cluster, s *subject, e *Explanation) {
 	slices.SortStableFunc(found, func(a, b corev1.Event) int { return lastSeen(b).Compare(lastSeen(a)) })
 	shown := map[string]int{} // by types
 	for _, event := range found {
-		if shown[event.Type]++; shown[event.Type] <= maxEvents {
+		shown[event.Type]++
+		if shown[event.Type] <= maxEvents {
 			e.Events = append(e.Events, fmt.Sprintf("%s %s at %s: %s", event.Type, event.Reason, s.at(lastSeen(event)), event.Message))
 		}
 	}

@@ -98,7 +98,8 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 
 // qualify collects what holds handlers, and says what is not certain about those that will run.
 func (e *Explanation) qualify() {
-	e.Holds, e.PossibleHolds = slices.Concat(e.suspended, e.outside, e.pauses, e.stopped, e.refuses), slices.Concat(e.mayPause, e.mayStop, e.mayRefuse)
+	e.Holds = slices.Concat(e.suspended, e.outside, e.pauses, e.stopped, e.refuses)
+	e.PossibleHolds = slices.Concat(e.mayPause, e.mayStop, e.mayRefuse)
 	isDue := false
 	for i := range e.Handlers {
 		h := &e.Handlers[i]
@@ -111,7 +112,8 @@ func (e *Explanation) qualify() {
 		isDue = true
 		rest, will := strings.CutPrefix(h.due, "will run")
 		unknown := will && !e.isRunning && e.Now == nil && !strings.HasPrefix(rest, ":") // which says of which operator
-		h.State, h.Message = string(verdict.Due), h.due
+		h.State = string(verdict.Due)
+		h.Message = h.due
 		switch {
 		case len(e.Holds) > 0 && will:
 			h.State = string(verdict.Paused)
@@ -143,7 +145,8 @@ func describe(s subject) *Explanation {
 		}
 	}
 	e.Handlers = append(s.handlers(), changing{&s}.subhandlers()...)
-	e.Deletion, e.Conditions = s.deletion(), outcomes{&s}.conditions()
+	e.Deletion = s.deletion()
+	e.Conditions = outcomes{&s}.conditions()
 	e.suspended = s.suspension()
 	e.Holds = e.suspended
 	for _, r := range s.Requests {

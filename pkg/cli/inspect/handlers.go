@@ -74,14 +74,18 @@ func (s *subject) handler(h inspection.Handler) Handler {
 	said := Handler{ID: h.ID, Kind: string(h.Kind), DeclaredAt: h.DeclaredAt}
 	switch {
 	case h.Undecidable != nil:
-		said.State, said.Message = "undecidable", "is not decidable here: "+whyUndecidable(h.Undecidable)
+		said.State = "undecidable"
+		said.Message = "is not decidable here: " + whyUndecidable(h.Undecidable)
 		said.Todo = "see the log of the operator with --verbose, and what it has done: " + s.commands.Kubectl("describe "+s.named())
 	case h.Kind.IsChange():
 		said.State, said.Message, said.Todo = changing{s}.ofChange(h)
 	case !h.OutOfScope.Matches():
-		said.State, said.Message = string(verdict.Mismatched), "is not for this object: "+s.wants(h.Declaration, h.OutOfScope)
+		said.State = string(verdict.Mismatched)
+		said.Message = "is not for this object: " + s.wants(h.Declaration, h.OutOfScope)
 	case h.Misfit != nil:
-		said.State, said.Message, said.Todo = string(verdict.Misfit), "cannot be called: "+h.Misfit.Error(), "correct the object, or deploy an operator with a type that fits"
+		said.State = string(verdict.Misfit)
+		said.Message = "cannot be called: " + h.Misfit.Error()
+		said.Todo = "correct the object, or deploy an operator with a type that fits"
 	case h.Kind.IsBackground():
 		said.State, said.Message = s.ofBackground(h)
 	default:

@@ -112,7 +112,9 @@ func (s ensured) of(group []inspection.Handler) Handler {
 	}
 	said.State, said.Message = s.ofIdle(len(first.Watched) > 0)
 	if said.State == "done" && slices.ContainsFunc(group, outcomes(s).hasFailedBefore) {
-		said.State, said.Message, said.Todo = string(verdict.Failed), "has failed for good, as the condition Stalled says; it is called again when the object changes, when an operator starts, and when another client changes a child", changing(s).toRerun(first.ID)
+		said.State = string(verdict.Failed)
+		said.Message = "has failed for good, as the condition Stalled says; it is called again when the object changes, when an operator starts, and when another client changes a child"
+		said.Todo = changing(s).toRerun(first.ID)
 	}
 	return said
 }

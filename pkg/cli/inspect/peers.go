@@ -88,7 +88,8 @@ func peersOf(object string, records map[string]peering.Record, now time.Time) []
 			peer.isEqual = decision.Reason == peering.ReasonSamePriority
 		}
 		if !r.LastSeen.IsZero() {
-			peer.Until, peer.age = r.Deadline(now), now.Sub(r.LastSeen).Round(time.Second)
+			peer.Until = r.Deadline(now)
+			peer.age = now.Sub(r.LastSeen).Round(time.Second)
 		}
 		peers = append(peers, peer)
 	}

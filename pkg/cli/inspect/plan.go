@@ -117,7 +117,9 @@ func (c *Cluster) addRefusals(ctx context.Context, plan *Plan) {
 	refusals{c}.ofConditions(ctx, e)
 	needed := len(e.mayRefuse)
 	refusals{c}.ofProgram(e)
-	plan.Refusals, plan.PossibleRefusals, plan.Notes = e.refuses, e.mayRefuse, append(plan.Notes, e.Notes...)
+	plan.Refusals = e.refuses
+	plan.PossibleRefusals = e.mayRefuse
+	plan.Notes = append(plan.Notes, e.Notes...)
 	canChange := len(c.Startup) > 0 // startup handlers can correct the settings
 	plan.refuses = len(e.refuses)+needed > 0 || len(e.mayRefuse) > 0 && !canChange
 }
@@ -139,7 +141,8 @@ func (c *Cluster) planOf(ctx context.Context, found discovery.SelectedResource, 
 				obj.SetGroupVersionKind(found.GVK())
 			}
 			if len(c.outsideScope(obj.GetNamespace())) > 0 {
-				plan.Objects, plan.Outside = plan.Objects+1, plan.Outside+1
+				plan.Objects++
+				plan.Outside++
 			} else {
 				n, err := c.inspector.Inspect(ctx, found, obj.Object)
 				plan.add(n, obj.GetNamespace(), obj.GetName(), err)
@@ -165,7 +168,8 @@ func (p *ResourcePlan) add(n *inspection.Object, namespace, name string, err err
 		name = namespace + "/" + name
 	}
 	if err != nil {
-		if p.ErrorCount++; len(p.Errors) < p.limit {
+		p.ErrorCount++
+		if len(p.Errors) < p.limit {
 			p.Errors = append(p.Errors, fmt.Sprintf("%s: %v", name, err))
 		}
 		return

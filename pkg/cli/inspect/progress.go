@@ -38,7 +38,9 @@ func (s changing) subhandlers() []Handler {
 			said.State = string(verdict.Due)
 			said.Message = "is called as requested when its parent runs" + past
 		case r.Delayed.After(s.now):
-			said.State, said.Message, said.Todo = string(verdict.Waiting), "waits until "+s.at(r.Delayed)+attempts(r), s.toRetry(id)
+			said.State = string(verdict.Waiting)
+			said.Message = "waits until " + s.at(r.Delayed) + attempts(r)
+			said.Todo = s.toRetry(id)
 		default:
 			said.State = string(verdict.Due)
 			said.Message = "is called when its parent runs" + past

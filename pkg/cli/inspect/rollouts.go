@@ -67,7 +67,8 @@ func (a *awaited) add(n *inspection.Object, name string, limit int) {
 		return
 	}
 	all := strings.Join(ids, "\n")
-	if a.objects[all]++; len(a.examples[all]) < limit {
+	a.objects[all]++
+	if len(a.examples[all]) < limit {
 		a.examples[all] = append(a.examples[all], name+": rollout")
 	}
 }

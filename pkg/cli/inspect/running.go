@@ -101,7 +101,8 @@ func (at Endpoint) get(ctx context.Context, query url.Values, into *reconcile.Ac
 	if err != nil || where.Scheme != "https" || where.Host == "" {
 		return fmt.Errorf("%q is no endpoint of secure metrics: use one such as https://127.0.0.1:8443", at.URL)
 	}
-	where.Path, where.RawQuery = reconcile.ActivityPath, query.Encode()
+	where.Path = reconcile.ActivityPath
+	where.RawQuery = query.Encode()
 	ctx, cancel := context.WithTimeout(ctx, askingDeadline)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, where.String(), nil)

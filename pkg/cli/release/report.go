@@ -59,7 +59,8 @@ func (p *ResourceReport) add(name string, t *traces, abandon bool) {
 	p.addFinalizers(t)
 	switch {
 	case t.held && !abandon:
-		if p.HeldCount++; len(p.Held) < maxNames {
+		p.HeldCount++
+		if len(p.Held) < maxNames {
 			p.Held = append(p.Held, name)
 		}
 		return
@@ -80,7 +81,8 @@ func (p *ResourceReport) add(name string, t *traces, abandon bool) {
 }
 
 func (p *ResourceReport) fail(name string, err error) {
-	if p.Failed++; len(p.Errors) < maxErrors {
+	p.Failed++
+	if len(p.Errors) < maxErrors {
 		p.Errors = append(p.Errors, fmt.Sprintf("%s: %v", name, err))
 	}
 }

@@ -64,7 +64,8 @@ func (f *finder) find(ctx context.Context, obj *unstructured.Unstructured) (*tra
 	f.findAnnotations(body, into, t)
 	collapse(obj.Object, into)
 	t.finalizer = slices.Contains(obj.GetFinalizers(), f.Finalizer)
-	t.others, t.deleting = othersOf(obj.GetFinalizers(), f.Finalizer), obj.GetDeletionTimestamp() != nil
+	t.others = othersOf(obj.GetFinalizers(), f.Finalizer)
+	t.deleting = obj.GetDeletionTimestamp() != nil
 	t.held = t.finalizer && t.deleting
 	if t.finalizer {
 		rest := slices.DeleteFunc(obj.GetFinalizers(), func(name string) bool { return name == f.Finalizer })

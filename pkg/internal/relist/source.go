@@ -180,7 +180,9 @@ func (s *Source) begin(ctx context.Context, options metav1.ListOptions) (watch.I
 	began := time.Now()
 	started, err := s.WatchFunc(s.interruptible(ctx), options)
 	if err == nil {
-		s.last, s.ends, s.failed = started, began.Add(time.Duration(timeout)*time.Second), nil
+		s.last = started
+		s.ends = began.Add(time.Duration(timeout) * time.Second)
+		s.failed = nil
 	}
 	return started, err
 }

@@ -86,7 +86,8 @@ func (c *cursor) container() {
 		case '}', ']':
 			depth--
 		}
-		if c.at++; depth == 0 {
+		c.at++
+		if depth == 0 {
 			return
 		}
 	}

@@ -91,7 +91,8 @@ func (s *Snapshot) Packed() *Snapshot {
 		return s
 	}
 	packed := *s
-	packed.size, packed.kept = len(s.kept), bytes.Clone(text)
+	packed.size = len(s.kept)
+	packed.kept = bytes.Clone(text)
 	return &packed
 }
 

@@ -441,7 +441,8 @@ func (f fieldSet) stored(wanted, live any, all []fieldSet) any {
 	mapping, _ := wanted.(map[string]any)
 	mapping = maps.Clone(mapping)
 	for i, e := range parts {
-		value, now := e.value(wanted), e.value(live)
+		value := e.value(wanted)
+		now := e.value(live)
 		if isList {
 			now = nil
 			at := e.mostLike(listOf(live))

@@ -70,7 +70,8 @@ func (w *worker) returnSlot() {
 		l.waiting = slices.DeleteFunc(l.waiting, func(other *worker) bool { return other == w })
 		return
 	}
-	if l.taken--; len(l.waiting) > 0 && l.taken < l.waiting[0].handler.Limit {
+	l.taken--
+	if len(l.waiting) > 0 && l.taken < l.waiting[0].handler.Limit {
 		next := l.waiting[0]
 		l.waiting = slices.Delete(l.waiting, 0, 1)
 		l.taken++

@@ -113,7 +113,9 @@ func (w *worker) beginRun() *run {
 	w.stage = signaled
 	w.stopRequested = false
 	w.writing = false
-	w.lastDue, w.due, w.seenChanges = w.due, time.Time{}, w.group.changeCount
+	w.lastDue = w.due
+	w.due = time.Time{}
+	w.seenChanges = w.group.changeCount
 	s.awaited++
 	r := &run{worker: w, stopper: handler.NewStopper()}
 	r.workerCtx, w.cancel = context.WithCancelCause(s.handlerCtx)

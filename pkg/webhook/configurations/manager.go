@@ -57,7 +57,9 @@ func (m *Manager) Endpoint(handler http.Handler, cluster settings.AdmissionEndpo
 func (m *Manager) SetHooks(hooks []Hook) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.hooks, m.idsByPath, m.hooksKnown = slices.Clone(hooks), idsByServicePath(hooks), true
+	m.hooks = slices.Clone(hooks)
+	m.idsByPath = idsByServicePath(hooks)
+	m.hooksKnown = true
 	m.bumpGeneration()
 }
 

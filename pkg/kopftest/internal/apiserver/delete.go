@@ -150,7 +150,8 @@ func (s *Server) deleteCollection(w http.ResponseWriter, r *request) error {
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !selected.matches(o) })
 	for _, object := range objects {
 		one := *r
-		one.key.Namespace, one.key.Name = object.GetNamespace(), object.GetName()
+		one.key.Namespace = object.GetNamespace()
+		one.key.Name = object.GetName()
 		if _, _, err := s.writer.remove(w, &one, options); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}

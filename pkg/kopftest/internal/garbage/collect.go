@@ -144,7 +144,8 @@ func (c *Collector) release(ctx context.Context, owner *unstructured.Unstructure
 // patch changes the metadata of the version that was judged. If it has changed meanwhile, the
 // next round decides.
 func (c *Collector) patch(ctx context.Context, object *unstructured.Unstructured, metadata map[string]any) error {
-	metadata["uid"], metadata["resourceVersion"] = object.GetUID(), object.GetResourceVersion()
+	metadata["uid"] = object.GetUID()
+	metadata["resourceVersion"] = object.GetResourceVersion()
 	return c.done(c.Client.Patch(ctx, object.DeepCopy(), mergePatch{metadata}))
 }
 

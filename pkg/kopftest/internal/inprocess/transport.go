@@ -81,7 +81,8 @@ func (w *writer) WriteHeader(status int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.status == 0 {
-		w.status, w.sent = status, w.header.Clone()
+		w.status = status
+		w.sent = w.header.Clone()
 	}
 }
 

@@ -70,7 +70,8 @@ func (w *Watchdog) look(to io.Writer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for one := range w.waits {
-		if one.ticks++; one.ticks == limit {
+		one.ticks++
+		if one.ticks == limit {
 			if stacks := blockers(one.bubble); len(stacks) > 0 {
 				_, _ = fmt.Fprintf(to, message, limit*tick, strings.Join(stacks, "\n\n")) // there is no other place to tell it
 			}

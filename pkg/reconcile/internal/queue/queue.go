@@ -126,7 +126,8 @@ func (q *Queue) recordTaken(key object.Key, priority int) int {
 	q.busy[key] = &handling{worker: true}
 	q.workers++
 	if q.most > 64 && len(q.since) < q.most/8 {
-		q.since, q.most = maps.Collect(maps.All(q.since)), len(q.since)
+		q.since = maps.Collect(maps.All(q.since))
+		q.most = len(q.since)
 	}
 	return q.countTurn(priority)
 }

@@ -51,7 +51,8 @@ func (m Marks) Of(id string) (revision string, failed, known bool) {
 
 // With returns the marks with another revision of a handler.
 func (m Marks) With(id, revision string, failed bool) Marks {
-	m.Done, m.Failed = without(m.Done, id), without(m.Failed, id)
+	m.Done = without(m.Done, id)
+	m.Failed = without(m.Failed, id)
 	if failed {
 		m.Failed[id] = revision
 	} else {
@@ -63,7 +64,8 @@ func (m Marks) With(id, revision string, failed bool) Marks {
 // Only returns the marks of these handlers.
 func (m Marks) Only(ids []string) Marks {
 	isOther := func(id, _ string) bool { return !slices.Contains(ids, id) }
-	m.Done, m.Failed = without(m.Done, ""), without(m.Failed, "")
+	m.Done = without(m.Done, "")
+	m.Failed = without(m.Failed, "")
 	maps.DeleteFunc(m.Done, isOther)
 	maps.DeleteFunc(m.Failed, isOther)
 	return m

@@ -225,7 +225,8 @@ func (s *Session) send(ctx context.Context, u *Update, part string, merge, their
 	s.writer.Metrics.Write(s.target.Key.Resource, u.reason(part), answerOf(err))
 	if err != nil {
 		if isRejected(err) || isForbidden(err) || apierrors.IsConflict(err) { // nothing was written
-			u.inFlight, s.state.uncertain = before, apierrors.IsConflict(err)
+			u.inFlight = before
+			s.state.uncertain = apierrors.IsConflict(err)
 		}
 		if s.subresourceOf(part) != "" && apierrors.IsNotFound(err) {
 			return &statusNotFoundError{err}

@@ -55,7 +55,8 @@ func newCustomResources(definition *apiextensionsv1.CustomResourceDefinition) ([
 		if err != nil {
 			return nil, fmt.Errorf("the definition %s cannot be served in version %s: %w", definition.Name, version.Name, err)
 		}
-		rules[version.Name], models[version.Name] = one, one.model(names.Kind)
+		rules[version.Name] = one
+		models[version.Name] = one.model(names.Kind)
 	}
 	types, err := managedfields.NewTypeConverter(models, false) // of all versions, because field owners name them
 	if err != nil {
@@ -142,7 +143,8 @@ func (c *custom) model(kind string) *spec.Schema {
 	if model.Properties == nil {
 		model.Properties = map[string]spec.Schema{}
 	}
-	model.Properties["apiVersion"], model.Properties["kind"] = *spec.StringProperty(), *spec.StringProperty()
+	model.Properties["apiVersion"] = *spec.StringProperty()
+	model.Properties["kind"] = *spec.StringProperty()
 	model.Properties["metadata"] = objectMetaSchema()
 	model.AddExtension("x-kubernetes-group-version-kind", []any{
 		map[string]any{"group": c.version.Group, "version": c.version.Version, "kind": kind},

@@ -39,7 +39,8 @@ func (r Review) request() *admissionv1.AdmissionRequest {
 		UserInfo: authenticationv1.UserInfo{Username: userName, Groups: userGroups()},
 		DryRun:   &r.DryRun, RequestSubResource: r.Subresource,
 	}
-	made.RequestKind, made.RequestResource = &made.Kind, &made.Resource
+	made.RequestKind = &made.Kind
+	made.RequestResource = &made.Resource
 	if r.Object != nil {
 		made.Object = runtime.RawExtension{Object: r.Object}
 	}
