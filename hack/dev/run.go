@@ -10,9 +10,9 @@ import (
 	"github.com/kopf-go/kopf/internal/guard"
 )
 
-// settle is how long to wait for the first output of the operator before the sample
+// settleTime is how long to wait for the first output of the operator before the sample
 // is created. It only makes the output easier to follow.
-const settle = 5 * time.Second
+const settleTime = 5 * time.Second
 
 // run builds the operator, runs it, and cleans up. It returns when the context is
 // canceled, when the operator exits, or with -once when the sample is handled.
@@ -51,7 +51,7 @@ func show(ctx context.Context, opts options, example example, binary string, tar
 		return err
 	}
 	defer operator.stop(out)
-	if err := operator.settle(ctx, settle); err != nil {
+	if err := operator.settle(ctx, settleTime); err != nil {
 		return err
 	}
 	sample, err := example.apply(ctx, target, out)

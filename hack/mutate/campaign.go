@@ -31,7 +31,7 @@ type campaign struct {
 	found map[*mutant]*finding
 }
 
-// finding is what is known about a mutant.
+// finding contains the results about a mutant.
 type finding struct {
 	result
 

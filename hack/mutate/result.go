@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// result is what the tests of a stage say about a mutant.
+// result is the answer of the tests of a stage about a mutant.
 type result struct {
 	Reached  bool   `json:"reached,omitempty"`  // a test comes by the mutant
 	Killer   string `json:"killer,omitempty"`   // the test that fails, or "" if the mutant survives

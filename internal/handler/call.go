@@ -90,7 +90,7 @@ type Operator struct {
 	Memo   *memo.Values
 }
 
-// change is what has happened, and what only handlers of changes can do.
+// change describes what has happened, and contains what only handlers of changes can do.
 type change struct {
 	reason      cause.Reason
 	difference  difference

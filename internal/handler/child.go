@@ -14,7 +14,7 @@ func Child(parents, children selector.Selector, fn Function, options ...ChildOpt
 	return declare(OnChild, parents, fn, settingsOf(options), func(d *Declaration) { d.Children = children })
 }
 
-// ChildCall is what one call of a handler of children is about.
+// ChildCall describes one call of a handler of children.
 type ChildCall struct {
 	// Reason is Create, Update, or Delete for one child, and Resume for all of them.
 	Reason cause.Reason

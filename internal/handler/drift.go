@@ -14,7 +14,7 @@ func Drift(sel selector.Selector, fn Function, options ...ChildOption) (*Declara
 	return declare(OnDrift, sel, fn, settingsOf(options))
 }
 
-// DriftCall is what one call of a handler of drift is about.
+// DriftCall describes one call of a handler of drift.
 type DriftCall struct {
 	convergence.Drift
 	// EnsuredBy is the id of the handler that returns the child.

@@ -55,10 +55,10 @@ func (k Kind) noun() string {
 	}
 }
 
-// IsChange reports whether handlers of the kind are called for causes, with persisted
-// progress. Other kinds have no causes: events and indices are called for every watch
-// event, background handlers while the object exists, triggered handlers for what happens to
-// other objects, handlers of drift within calls of others, and admission handlers for requests.
+// IsChange reports whether handlers of the kind are called for causes, with persisted progress.
+// Other kinds have no causes. Events and indices are called for every watch event, background
+// handlers while the object exists, and triggered handlers for what happens to other objects.
+// Handlers of drift are called within calls of others, and admission handlers for requests.
 func (k Kind) IsChange() bool {
 	switch k {
 	case OnEvent, OnDaemon, OnTimer, OnIndex, OnChild, OnRestore, OnDrift, OnValidate, OnMutate, OnStartup, OnCleanup, OnLogin, OnProbe, Conditions:

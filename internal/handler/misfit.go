@@ -106,7 +106,7 @@ func below(key string, inner object.Path) object.Path {
 	return append(object.Path{key}, inner...)
 }
 
-// MisfitMode is what happens when a mandatory deletion handler does not fit an object that
+// MisfitMode says what happens when a mandatory deletion handler does not fit an object that
 // was handled before.
 type MisfitMode int
 

@@ -40,7 +40,7 @@ type (
 
 type option interface{ get() setting }
 
-// setting is what an option does.
+// setting applies an option.
 type setting struct {
 	name string // of the function of package kopf
 	of   audience

@@ -77,10 +77,10 @@ func When(predicate Predicate) Option {
 	return Option{setting{"When", objects, func(d *Declaration) { d.Predicates = append(d.Predicates, predicate) }}}
 }
 
-// WhenDecoded is like When with a predicate that decodes the object. The sample is a
-// pointer to the decoded type. An object that does not fit the type counts as a match, and
-// as a misfit, as with typed handlers: a filter must not hide a broken object from the
-// handler that is responsible for it.
+// WhenDecoded is like When with a predicate that decodes the object. The sample is a pointer to
+// the decoded type. An object that does not fit the type counts as a match, and as a misfit, as
+// with typed handlers. A filter must not hide a broken object from the handler that is
+// responsible for it.
 func WhenDecoded(sample runtime.Object, predicate DecodingPredicate) Option {
 	return Option{setting{"WhenObject", objects, func(d *Declaration) {
 		switch {
@@ -258,7 +258,7 @@ func Optional() ChangeOption {
 }
 
 // HoldOnFailure keeps the finalizer if the handler fails permanently. The object then
-// stays until someone resolves the problem, which a condition and an event report. By
+// stays until a person resolves the problem, which a condition and an event report. By
 // default, the object is released.
 func HoldOnFailure() ChangeOption {
 	return changeOption{setting{"HoldOnFailure", deletions, func(d *Declaration) { d.Hold = true }}}

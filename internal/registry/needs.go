@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// Need is what handlers do with a client of their own.
+// Need is a use of a separate client by handlers.
 type Need struct {
 	Selector selector.Selector
 	// Verbs are the verbs of RBAC. Those of a subresource have its name in front:

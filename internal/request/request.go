@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Verb is what is requested.
+// Verb names the requested action.
 type Verb string
 
 // The verbs.

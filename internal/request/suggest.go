@@ -10,9 +10,9 @@ import (
 // maxSuggestions limits the number of ids in a message.
 const maxSuggestions = 3
 
-// Suggest returns the known ids of handlers that may have been meant by an unknown one: it is
-// written as in an annotation, with dots instead of slashes, or it has no field, or it has a
-// typing mistake.
+// Suggest returns the known ids of handlers that may have been meant by an unknown one. The
+// unknown one is written as in an annotation, with dots instead of slashes, has no field, or
+// has a typing mistake.
 func Suggest(id string, known []string) []string {
 	var written, ofField []string
 	for _, each := range known {

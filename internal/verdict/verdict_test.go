@@ -63,10 +63,10 @@ func TestVerdicts(t *testing.T) {
 	create := declared(handler.Create(selector.New("kex"), handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("fn")))
 	type s = verdict.Facts
 	tests := map[string]struct {
-		facts s
-		state     verdict.State
-		open      bool
-		sentence  string
+		facts    s
+		state    verdict.State
+		open     bool
+		sentence string
 	}{
 		"it has something to do":       {s{Declaration: update()}, verdict.Due, true, "is due"},
 		"its delay is over":            {s{Declaration: update(), Record: attempts(verdict.Record{Delayed: now})}, verdict.Due, true, "is due after 2 attempts: not yet"},
@@ -113,7 +113,7 @@ func TestVerdicts(t *testing.T) {
 func TestVerdictsAboutTriggeredHandlers(t *testing.T) {
 	d := declared(handler.Child(selector.New("kex"), selector.New("pods"), handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("fn")))
 	for want, s := range map[string]verdict.Facts{
-		"waits for a change of other objects, such as children": {},
+		"waits for a change of other objects, such as children":      {},
 		"waits until 2026-11-22T12:01:00Z after 2 attempts: not yet": {Record: &verdict.Record{Attempts: 2, Message: "not yet", Delayed: now.Add(time.Minute)}},
 	} {
 		s.Declaration, s.Cause, s.Now = d, changed(), now

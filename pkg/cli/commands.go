@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Program is what the commands of an operator ask about. It is internal to the framework.
+// Program is the operator that commands ask about. It is internal to the framework.
 type Program = inspect.Program
 
 // Load returns the program with the settings of the command line.

@@ -129,7 +129,7 @@ func newClusterCommand(start launch.StartCluster) *cobra.Command {
 // definitionsUsage describes the flag, without the end of its last sentence.
 const definitionsUsage = "a `file` or folder of resource definitions to install, with all folders below; can be repeated (default: crd.yaml, crds.yaml, and the folders crd, crds, and config/crd, in the current folder"
 
-// clusterFlags holds the flags of kopf run for a cluster of its own.
+// clusterFlags contains the flags of kopf run for a separate cluster.
 type clusterFlags struct {
 	wanted      bool
 	definitions []string

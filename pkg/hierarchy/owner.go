@@ -164,9 +164,9 @@ func (c *config) resolveOwner(ctx context.Context) (Owner, error) {
 	return ResolveOwner(ctx, *c.owner)
 }
 
-// ResolveOwner is OwnerOf with what the context knows about typed objects that lack their
-// kind: it takes the kind of the handled object if it is that one, and otherwise that of
-// the Go type in the context's scheme; see WithScheme.
+// ResolveOwner is OwnerOf, and adds the kind of typed objects that lack it. It takes the kind
+// of the handled object if it is that one, and otherwise that of the Go type in the context's
+// scheme; see WithScheme.
 func ResolveOwner(ctx context.Context, obj any) (Owner, error) {
 	owner, err := OwnerOf(obj)
 	if err != nil || owner.Kind != "" {

@@ -42,7 +42,7 @@ type Arguments interface {
 	Diff() diff.Diff
 }
 
-// Reason is what has happened to an object.
+// Reason names what has happened to an object.
 type Reason = cause.Reason
 
 // The reasons why a handler is called.

@@ -49,7 +49,7 @@ func (c *Drift) Field(path string) (convergence.DriftedField, bool) {
 	return convergence.DriftedField{}, false
 }
 
-// Resolution is what becomes of a drift. It has no fields: RestoreDrift, AcceptDrift, and AcceptFields
+// Resolution says which changes of a drift stay. It has no fields: RestoreDrift, AcceptDrift, and AcceptFields
 // return it, and the zero value restores everything. Its method And combines two of them.
 type Resolution = convergence.Resolution
 

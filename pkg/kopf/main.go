@@ -56,10 +56,10 @@ func Main(configure ...func(*Options)) {
 // that release notices a manager that runs.
 func Commands(configure ...func(*Options)) []*cobra.Command { return cli.Commands(loader(configure)) }
 
-// ExitCode returns the exit code for an error that a command line with the Commands has returned: 0
-// without an error, 2 for a mistake in the flags or arguments of one of the Commands, 3 for an outcome
-// that scripts ask for, such as that of plan --exit-code, and 1 for any other error. The root command
-// has printed the error, unless you have set its SilenceErrors.
+// ExitCode returns the exit code for an error that a command line with the Commands has returned. It
+// is 0 without an error, and 2 for a mistake in the flags or arguments of one of the Commands. It is 3
+// for an outcome that scripts ask for, such as that of plan --exit-code, and 1 for any other error.
+// The root command has printed the error, unless you have set its SilenceErrors.
 func ExitCode(err error) int { return cli.ExitCode(err) }
 
 // loader returns a function that returns the program without running it.

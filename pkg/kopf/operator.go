@@ -131,8 +131,8 @@ func NewOperator(options Options) (*Operator, error) {
 func (o *Operator) Run(ctx context.Context) error { return o.operator.Run(ctx) }
 
 // Ready returns a channel that is closed when the operator knows all objects that it may list, has
-// filled its indices, and can call handlers; with admission handlers, also when the API servers can
-// call them. A standby replica is ready, too. If the operator ends before that, the channel
+// filled its indices, and can call handlers. With admission handlers, the API servers must also be
+// able to call them. A standby replica is ready, too. If the operator ends before that, the channel
 // is never closed, so also wait for the end of Run.
 func (o *Operator) Ready() <-chan struct{} { return o.operator.Ready() }
 
@@ -154,8 +154,8 @@ func Run(ctx context.Context, options Options) error {
 // them. The webhook server of the manager serves admission handlers below /kopf/, unless
 // Settings.Admission has a server.
 //
-// Add returns an error for mistakes in the declarations and the settings, and for options
-// that the manager decides: Config, Connect, Scheme, login handlers, and the settings for
+// Add returns an error for mistakes in the declarations and the settings, and for options that
+// the manager decides. These are Config, Connect, Scheme, login handlers, and the settings for
 // replicas, for serving metrics, and for limits of requests.
 //
 // Specification: Embedding.

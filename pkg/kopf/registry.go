@@ -34,7 +34,7 @@ func (r *Registry) declared() *registry.Registry {
 // Declarations returns what is declared, for the other packages of this module. Its type is internal.
 func (r *Registry) Declarations() *registry.Registry { return r.declared() }
 
-// Needs declares what handlers do with a client of their own, so that the roles that are derived for
+// Needs declares what handlers do with a separate client, so that the roles that are derived for
 // the operator permit it: see --learn (Settings.Permissions.LearnFile). It permits nothing by
 // itself. The verbs are those of RBAC; those of a subresource have its name in
 // front: "status/patch".
@@ -97,7 +97,7 @@ func (r *Registry) OnEvent(sel Selector, fn func(context.Context, *WatchEvent) e
 	r.declared().Add(handler.Watch(sel, functionOf(fn, eventOf), options...))
 }
 
-// Conditions declares that the status of the objects says what their handlers have come to,
+// Conditions declares that the status of the objects contains the outcome of their handlers,
 // with the standard conditions that kubectl wait and kstatus understand. Ready is true when all
 // handlers have finished, or if none applies to the object. Otherwise it is false, and either
 // Reconciling is true, as long as handlers are retried, or Stalled, if one has failed permanently
@@ -217,10 +217,10 @@ func (r *Registry) OnChild(parents, children Selector, fn func(context.Context, 
 	r.declared().Add(handler.Child(parents, children, functionOf(fn, childChangeOf), options...))
 }
 
-// Daemon declares a function that runs for each object as long as the object exists: it is
-// called when the object appears or the operator starts, and must return when the object is
-// deleted or no longer matches, or when the operator stops. A finalizer keeps the object
-// until its daemons have stopped.
+// Daemon declares a function that runs for each object as long as the object exists. It is
+// called when the object appears or the operator starts. It must return when the object is
+// deleted or no longer matches, or when the operator stops. A finalizer keeps the object until
+// its daemons have stopped.
 //
 // Specification: Daemons.
 func (r *Registry) Daemon(sel Selector, fn func(context.Context, *Task) error, options ...BackgroundOption) {

@@ -15,12 +15,13 @@ import (
 // with frameworks that have no *testing.T.
 //
 // It has the semantics of the real one for everything that operators depend on: versions,
-// watches, all kinds of patches, finalizers, field owners, custom resource definitions with
-// their schemas and selectable fields, discovery, and admission webhooks with their match
-// conditions. It has no controllers, no garbage collection (except in Harness.CollectGarbage), no
-// conversion webhooks, no scale subresource of custom resources, no reinvocation of webhooks, no
-// admission policies, no authentication, and neither defaults nor validation for built-in
-// resources. It listens on no port: use its Config.
+// watches, all kinds of patches, finalizers, field owners, and discovery. That includes custom
+// resource definitions with their schemas and selectable fields, and admission webhooks with
+// their match conditions. It has no controllers, no garbage collection (except in
+// Harness.CollectGarbage), no conversion webhooks, and no scale subresource of custom
+// resources. It has no reinvocation of webhooks, no admission policies, no authentication, and
+// neither defaults nor validation for built-in resources. It listens on no port: use its
+// Config.
 //
 // It is safe for concurrent use.
 type APIServer struct {

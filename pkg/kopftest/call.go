@@ -30,13 +30,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// Outcome is what one call of a handler has done.
+// Outcome is the result of one call of a handler.
 type Outcome struct {
 	// Err is the error of the handler.
 	Err error
 	// Object is the object after the patch of the handler.
 	Object *unstructured.Unstructured
-	// Patch is what the operator would write to the object, as a merge patch.
+	// Patch is the merge patch that the operator would write to the object.
 	Patch map[string]any
 	// Result is the value of SetResult.
 	Result any

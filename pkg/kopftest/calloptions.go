@@ -82,7 +82,7 @@ func Client(c client.Client) CallOption {
 	})
 }
 
-// Operation is what an admission handler reviews. Default: an update with Old, otherwise a
+// Operation is the operation that an admission handler reviews. Default: an update with Old, otherwise a
 // creation.
 func Operation(operation admissionv1.Operation) CallOption {
 	return callOptionFunc(func(s *callSettings) { s.operation = operation })
@@ -144,7 +144,7 @@ func (c *callOf) outcome(result any, err error) Outcome {
 	return made
 }
 
-// family is what a call of a handler of children is about.
+// family contains the child and the children that a call of a handler of children is about.
 type family struct {
 	child, old client.Object
 	siblings   []client.Object

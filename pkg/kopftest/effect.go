@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/hierarchy"
 )
 
-// effect is what a handler has done outside of the cluster, or what else must not happen
+// effect is an action of a handler outside of the cluster, or another one that must not happen
 // twice.
 type effect struct {
 	what string

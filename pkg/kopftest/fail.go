@@ -58,7 +58,7 @@ func (r Requests) include(one Requests) bool {
 		isAny(r.Namespace, one.Namespace) && isAny(r.Name, one.Name)
 }
 
-// Failure is what Harness.Fail has arranged. It is safe for concurrent use.
+// Failure is an arrangement of Harness.Fail. It is safe for concurrent use.
 type Failure struct {
 	requests Requests
 	err      error

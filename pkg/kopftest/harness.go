@@ -132,7 +132,7 @@ func (h *Harness) Restart() {
 }
 
 // Crash kills the operator, as a power failure does, and starts it again: nothing reaches the
-// API server any more, not even what a handler does next. As goroutines cannot be killed, the
+// API server anymore, not even what a handler does next. As goroutines cannot be killed, the
 // contexts of the handlers are canceled; their code runs on if it ignores that.
 func (h *Harness) Crash() {
 	h.t.Helper()

@@ -43,7 +43,7 @@ func (h *Harness) install() {
 }
 
 // Client returns a client for the test, for everything that has no method here. Handlers
-// have a client of their own.
+// have a separate client.
 func (h *Harness) Client() client.WithWatch { return h.client }
 
 // Create creates an object, and its namespace if that is missing. Afterwards, the object is

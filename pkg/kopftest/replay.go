@@ -19,14 +19,14 @@ import (
 // Replay repeats the decisions of an operator with other handlers, or with other filters of the
 // same handlers. The file is a recording of the flag --record, or of Settings.Recording. No
 // handler is called: what they have done is in the recorded objects. The test fails if, for some
-// recorded state of an object, the reason, the change, or the called handlers are different;
-// also the daemons and timers that the object has, its handlers of children and of drift, and the
-// handlers of watch events.
+// recorded state of an object, the reason, the change, or the called handlers are different. It
+// also compares the daemons and timers of the object, its handlers of children and of drift, and
+// the handlers of watch events.
 //
-// Replay lists the handlers whose filters cannot be repeated, and does not compare them: filters
-// that calculate with values, of which a recording has only hashes; that compare with a constant
-// that is new; and that read memos or the clock. If the registry has indices, functions as
-// filters are not compared either. The options Scheme and Settings apply.
+// Replay lists the handlers whose filters cannot be repeated, and does not compare them. Such
+// filters calculate with values, of which a recording has only hashes; compare with a constant
+// that is new; or read memos or the clock. If the registry has indices, functions as filters are
+// not compared either. The options Scheme and Settings apply.
 func Replay(t *testing.T, file string, registry *kopf.Registry, with ...Option) {
 	t.Helper()
 	opened, err := os.Open(file) //nolint:gosec // named by the test

@@ -79,10 +79,10 @@ func Sequential() SweepOption {
 //
 // Each run of the scenario is in its own bubble of virtual time, and several cases are tried at
 // the same time; see Sequential. Fakes of external systems must be made in the scenario; they
-// survive the crash of an operator, as the real ones do. Compared
-// are the objects in the end, without what the operator keeps in them for itself, and what
-// handlers have done: nothing that is counted by Effect may be done more often than without the
-// fault. The scenario can have its own checks, too, if they hold after every fault.
+// survive the crash of an operator, as the real ones do. Sweep compares the objects in the end,
+// without what the operator keeps in them for itself, and the effects of handlers. Nothing that
+// Effect counts may be done more often than without the fault. The scenario can have its own
+// checks, too, if they hold after every fault.
 //
 // After a crash, the operator is started again in the next Settle or Advance. These also wait
 // until the operator has recovered; see Recovery. Each case is a subtest, and can be repeated

@@ -23,7 +23,7 @@ type Due struct {
 	Param any
 	// Retries is the number of its attempts so far.
 	Retries int
-	// Reason is what has happened to the object: creation, update, deletion, or resumption.
+	// Reason names what has happened to the object: creation, update, deletion, or resumption.
 	Reason cause.Reason
 	// Object is the object. Lifecycles only read it.
 	Object *object.Body

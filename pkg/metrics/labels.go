@@ -53,7 +53,7 @@ func reasons() []Reason {
 	return []Reason{Status, Cleanup, Handled, Progress, Finalizer, Patch, Check}
 }
 
-// ChildOperation is what a write has done to a child.
+// ChildOperation names the effect of a write on a child.
 type ChildOperation string
 
 // The operations on children.

@@ -198,8 +198,8 @@ func checkReplicas(server settings.AdmissionServer) error {
 	if !ok || s.Insecure || s.CertFile != "" || s.Secret != "" {
 		return nil
 	}
-	return errors.New("each replica of the operator would generate its own certificate for its admission server, and the cluster " +
-		`would trust only that of the leader: set Secret ("namespace/name") in the server to share one certificate, or set CertFile and KeyFile`)
+	return errors.New("each replica of the operator would generate its own certificate, and the cluster would trust only that of the leader. " +
+		`Set Secret ("namespace/name") in the admission server, so that the replicas share one certificate, or set CertFile and KeyFile`)
 }
 
 // admissionServer is the server of the settings (Admission.Server), with the webhook

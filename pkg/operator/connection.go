@@ -211,7 +211,7 @@ func addTo(mgr manager.Manager, everyReplica, leader func(context.Context) error
 	return nil
 }
 
-// runnable is what a manager runs.
+// runnable is a task of a manager.
 type runnable struct {
 	run       func(context.Context) error
 	forLeader bool

@@ -319,9 +319,9 @@ func (r *replica) shutDown(ctx context.Context, err error) error {
 }
 
 // waitStopped waits until the leader and the servers of the replica have stopped. A manager
-// returns an error if it cannot continue: another replica may handle the objects by now, so
-// that the engine aborts, unless abortIfLost has done that: handlers get no grace period, and
-// their edits are not written.
+// returns an error if it cannot continue. Another replica may handle the objects by now, so the
+// engine aborts, unless abortIfLost has done that: handlers get no grace period, and their
+// edits are not written.
 func (r *replica) waitStopped(ctx context.Context, err error) error {
 	if err != nil {
 		r.engine.Abort(err)

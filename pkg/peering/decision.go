@@ -20,7 +20,7 @@ const (
 	ReasonObjectMissing Reason = "absent"
 )
 
-// Decision is what the entries of a peering mean for one operator.
+// Decision says whether one operator works, according to the entries of a peering.
 type Decision struct {
 	Paused bool
 	Reason Reason

@@ -44,7 +44,7 @@ type member struct {
 	lastRenewal time.Time
 }
 
-// view is what a member sees in its object.
+// view is the state of the peering object as a member sees it.
 type view struct {
 	decision Decision
 	missing  error // nil: the object exists

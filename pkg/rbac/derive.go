@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Input is what permissions are derived from.
+// Input contains everything that permissions are derived from.
 type Input struct {
 	// Handlers are the handlers of objects; Needs is what they do with a client.
 	Handlers registry.Handlers

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Permission is what one request needs.
+// Permission is the permission that one request needs.
 type Permission struct {
 	Verb      string // "get", "watch", "deletecollection"
 	Group     string

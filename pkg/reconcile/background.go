@@ -233,7 +233,7 @@ func (b *background) hasEssenceChanged(body *object.Body) (bool, error) {
 // ActivityPath is the path at which operators serve their Activity, next to their metrics.
 const ActivityPath = "/activity"
 
-// Activity is what an operator is doing now, and what it is doing for one object. It has no values of
+// Activity describes what an operator is doing now, and for one object. It has no values of
 // the object, and no errors of handlers.
 type Activity struct {
 	At time.Time `json:"at"`
@@ -268,7 +268,7 @@ type ActiveCall struct {
 	Since   time.Time `json:"since"`
 }
 
-// Background is what a daemon or a timer is doing: waiting, running, abandoned, or ended.
+// Background is the current state of a daemon or a timer: waiting, running, abandoned, or ended.
 type Background struct {
 	Handler string `json:"handler"`
 	Kind    string `json:"kind"`

@@ -1,13 +1,13 @@
 // Package reconcile contains the engine: it calls the handlers for what happens in the
 // cluster, and writes their results back to the cluster.
 //
-// An Engine watches the resources that its handlers select (internal/watch), keeps the
-// objects as compact snapshots, and lets a pool of workers make passes over them
-// (workers.go, internal/queue). A pass is the unit of work. Read pass.go from top to
-// bottom: a pass observes the object, makes its plan (internal/plan), executes the handlers that
-// are due (execution), records their outcomes in as few writes as possible
-// (internal/write, internal/record), and returns when the next pass is due. Daemons and
-// timers run alongside the passes (daemons), which write their edits.
+// An Engine watches the resources that its handlers select (internal/watch), keeps the objects
+// as compact snapshots, and lets a pool of workers make passes over them (workers.go,
+// internal/queue). A pass is the unit of work. Read pass.go from top to bottom: a pass observes
+// the object, makes its plan (internal/plan), and calls the handlers that are due (call). It
+// records their outcomes in as few writes as possible (internal/write, internal/record), and
+// returns when the next pass is due. Daemons and timers run alongside the passes (daemons),
+// which write their edits.
 //
 // # Invariants
 //

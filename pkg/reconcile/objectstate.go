@@ -48,7 +48,7 @@ type lifetime struct {
 	// startedByPredecessor is set if an earlier process began the cycle.
 	startedByPredecessor bool
 	deleteEventHandled   bool // the event handlers were called for the deletion
-	// copied is set if the object had a record of its handling when this process saw it appear: it
+	// copied is set if the object had a record of its handling when this process saw it appear. It
 	// was created from the manifest of another object, and what that has outside of it is not there.
 	copied bool
 

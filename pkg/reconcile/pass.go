@@ -125,8 +125,8 @@ func (w *workers) runInWorker(p *pass) ctrl.Result {
 	return w.detachOrEnd(p)
 }
 
-// runsCode reports whether code of users can run in the part of a pass that calls no handlers: what decides about handlers,
-// stores the state, delays daemons and timers, or is an edit that has not been written.
+// runsCode reports whether code of users can run in the part of a pass that calls no handlers. Such code decides about
+// handlers, stores the state, delays daemons and timers, or is an edit that has not been written.
 func (p *pass) runsCode() bool {
 	return p.engine.runsCode || p.resource.runsCode || len(p.resource.Background) > 0 || p.object.writes.HasPending() || p.object.writes.HasEdits()
 }

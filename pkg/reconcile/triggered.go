@@ -89,7 +89,7 @@ func (p *pass) newTrigger(c *cycle, d *handler.Declaration, failed bool) trigger
 }
 
 // mustCatchUp reports whether children may have changed since the end of an earlier process, and their handler is not
-// called because of the start: the cycle that was open then is still open, and the handler has ended in it.
+// called because of the start. The cycle that was open then is still open, and the handler has ended in it.
 func (p *pass) mustCatchUp(c *cycle, id string) bool {
 	if !p.object.startedByPredecessor || p.object.handled || c.NothingToDo() {
 		return false

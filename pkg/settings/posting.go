@@ -29,12 +29,12 @@ const eventNameSuffix = "0123456789abcdef"
 type Posting struct {
 	// Disabled stops all events, also those that handlers report. Default: false.
 	Disabled bool
-	// Level is the level of the least important events that are posted. It applies to the
-	// log lines of handlers, where V(n) of logr is the level -n and an error is
-	// slog.LevelError; to kopf.Info, kopf.Warn, and kopf.Exception; and to the events of the
-	// operator itself, which have slog.LevelInfo or, for failures, slog.LevelError. Events of
-	// other types are always posted. The level of the log does not matter. Default:
-	// slog.LevelInfo. The lowest possible level is slog.LevelDebug.
+	// Level is the level of the least important events that are posted. It applies to the log lines
+	// of handlers, where V(n) of logr is the level -n and an error is slog.LevelError, and to
+	// kopf.Info, kopf.Warn, and kopf.Exception. It also applies to the events of the operator
+	// itself, which have slog.LevelInfo or, for failures, slog.LevelError. Events of other types
+	// are always posted. The level of the log does not matter. Default: slog.LevelInfo. The lowest
+	// possible level is slog.LevelDebug.
 	Level slog.Level
 	// WithoutLogs posts no events for the log lines of handlers. Each such event is a write,
 	// which adds up in large clusters. Default: false.

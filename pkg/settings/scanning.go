@@ -24,10 +24,9 @@ type Scope struct {
 
 // Scanning configures the discovery of resources and namespaces.
 type Scanning struct {
-	// Disabled stops the discovery after the start: the operator does not notice resources
-	// that are installed, changed, or removed later, does not watch custom resource
-	// definitions and namespaces, and does not support patterns in the scope. Default:
-	// false.
+	// Disabled stops the discovery after the start. The operator does not notice resources that are
+	// installed, changed, or removed later. It does not watch custom resource definitions and
+	// namespaces, and does not support patterns in the scope. Default: false.
 	Disabled bool
 	// Interval is the longest pause between two discoveries while a resource is missing, an
 	// API group is unavailable, or the operator has no permission to watch custom resource

@@ -11,14 +11,14 @@ import (
 // Settings configure one operator. The zero value is a complete configuration. An operator
 // copies it when it starts.
 type Settings struct {
-	// Name tells this operator apart from others. It is the value of the label "operator" in
-	// all metrics (if another operator in the process already has the name, a number is
-	// appended), the field manager of its writes, the default of Posting.Component, and, if it
-	// is a valid name of an object, the default of Replicas.LeaseName, and the name of webhook
-	// configurations that are not managed. At most 128 bytes. Default: none; the metrics then
-	// have the name of the program, and the field manager is DefaultName. Handlers of children
-	// (Ensure) need it: it is a part of the identity of the children, so it must stay the same
-	// for ever, or become one of FormerNames.
+	// Name tells this operator apart from others. It is the value of the label "operator" in all
+	// metrics (if another operator in the process already has the name, a number is appended), the
+	// field manager of its writes, and the default of Posting.Component. If it is a valid name of
+	// an object, it is also the default of Replicas.LeaseName, and the name of webhook
+	// configurations that are not managed. At most 128 bytes. Default: none; the metrics then have
+	// the name of the program, and the field manager is DefaultName. Handlers of children (Ensure)
+	// need it: it is a part of the identity of the children, so it must stay the same for ever, or
+	// become one of FormerNames.
 	Name string
 	// FormerNames are the names that this operator had before. The children that handlers of
 	// Ensure have applied under them remain its children: when it handles their parent, it becomes

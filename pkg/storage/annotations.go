@@ -64,8 +64,8 @@ func prefixesOf[S any](storages ...S) []string {
 	return prefixes
 }
 
-// RequestPrefix returns the prefix of the annotations in which people send requests to the
-// operator that uses the storages: that of its progress if no operator takes such annotations for a
+// RequestPrefix returns the prefix of the annotations in which people send requests to the operator
+// that uses the storages. It is that of its progress if no operator takes such annotations for a
 // change of the object, and DefaultPrefix otherwise. The marker makes other operators ignore a
 // prefix. With the progress alone, only objects with retries have it, so the diff base must have
 // the same prefix.

@@ -7,10 +7,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage/internal/annotation"
 )
 
-// BuildEssence returns the essence of a body: all fields except apiVersion, kind,
-// status, and metadata; from the metadata, the labels and the annotations that belong
-// neither to kubectl nor to an operator; and the extra fields, even those that would
-// be left out otherwise. An empty path is ignored.
+// BuildEssence returns the essence of a body: all fields except apiVersion, kind, status, and
+// metadata. From the metadata, it keeps the labels and the annotations that belong neither to
+// kubectl nor to an operator. It adds the extra fields, even those that would be left out
+// otherwise. An empty path is ignored.
 //
 // It is the common part of all implementations of DiffBase.Build. The essence is
 // read-only, because it shares its parts with the body.

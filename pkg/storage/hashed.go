@@ -49,7 +49,7 @@ func (h *Hashed) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
 // hasher hashes the values of one object. The key depends on the object and the hash
 // on the path, so equal values have different hashes. This does not protect guessable
-// values from someone who can read the object.
+// values from people who can read the object.
 type hasher struct{ key string }
 
 // digestSize is in bytes; digestLength is the length of the encoded digest.

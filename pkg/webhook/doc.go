@@ -16,13 +16,13 @@
 //
 // # One call
 //
-// The handlers of one review are called one after another, in the order of their
-// declarations, mutating handlers first. Each mutating handler sees the changes of the
-// earlier ones, and the validating handlers see the changes of all of them. All
-// handlers are called, even if one fails, because the error for the user is chosen by
-// its kind: an AdmissionError before a permanent error, a permanent error before a
-// temporary one, a temporary one before any other; of one kind, the first. There are
-// no retries. The response has a patch only if no handler has failed.
+// The handlers of one review are called one after another, in the order of their declarations,
+// mutating handlers first. Each mutating handler sees the changes of the earlier ones, and the
+// validating handlers see the changes of all of them. All handlers are called, even if one
+// fails, because the error for the user is chosen by its kind. An AdmissionError goes before a
+// permanent error, a permanent error before a temporary one, and a temporary one before any
+// other; of one kind, the first counts. There are no retries. The response has a patch only if
+// no handler has failed.
 //
 // # Errors
 //

@@ -21,7 +21,7 @@ const (
 	continuation = "    " // begins the further rows of a line
 )
 
-// style is what a part of a line looks like; pattern has one group, the part.
+// style says how a part of a line looks; pattern has one group, the part.
 type style struct {
 	class   string
 	pattern *regexp.Regexp

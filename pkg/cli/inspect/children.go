@@ -23,7 +23,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
-// Child is what is said about one child of the object.
+// Child is the answer about one child of the object.
 type Child struct {
 	Object string `json:"object"`
 	// Handler is the id of the handler that returns it.

@@ -1,6 +1,7 @@
-// Package inspect answers questions about the objects of an operator, without a running one: why
-// handlers are called for an object or not (Explain), what an operator would do with all objects
-// (NewPlan), and who pauses whom (Peers). It also writes the requests of people to objects (Send).
+// Package inspect answers questions about the objects of an operator, without a running one.
+// Explain says why handlers are called for an object or not, NewPlan what an operator would do
+// with all objects, and Peers who pauses whom. It also writes the requests of people to objects
+// (Send).
 //
 // Everything but Send only reads: see ReadOnly. What is decided about handlers comes from dry
 // passes of the engine, so that there is no second copy of its rules.

@@ -14,7 +14,7 @@ import (
 type Explanation struct {
 	Object    string `json:"object"`
 	Namespace string `json:"namespace,omitempty"`
-	// Reason is what has happened to the object: create, update, delete, resume, noop, or free.
+	// Reason names what has happened to the object: create, update, delete, resume, noop, or free.
 	Reason string `json:"reason"`
 	// State says it as a sentence.
 	State string `json:"state"`
@@ -39,7 +39,7 @@ type Explanation struct {
 	Events []string `json:"events,omitempty"`
 	// Leader says who holds the lease of the operator, if its namespace is known.
 	Leader []string `json:"leader,omitempty"`
-	// Now is what a running operator is doing, if it was asked.
+	// Now is the activity of a running operator, if it was asked.
 	Now *Now `json:"now,omitempty"`
 	// Notes are other findings, and what is unknown.
 	Notes []string `json:"notes,omitempty"`
@@ -50,7 +50,7 @@ type Explanation struct {
 	isLeaseKnown, isRunning                      bool
 }
 
-// Handler is what is said about one handler.
+// Handler is the answer about one handler.
 type Handler struct {
 	ID         string `json:"id"`
 	Kind       string `json:"kind"`
@@ -58,7 +58,7 @@ type Handler struct {
 	// State is one word: due, waiting, succeeded, failed, background, undecidable, …
 	State   string `json:"state"`
 	Message string `json:"message"`
-	// Todo is what a person can do about it.
+	// Todo says how a person can help.
 	Todo string `json:"todo,omitempty"`
 
 	due string // the message of a handler that is due, if nothing holds it

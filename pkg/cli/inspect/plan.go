@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 )
 
-// Plan is what an operator with the handlers of a program would do with all objects.
+// Plan says what an operator with the handlers of a program would do with all objects.
 type Plan struct {
 	Resources []ResourcePlan `json:"resources"`
 	// Refusals say why no operator of the program starts. PossibleRefusals depend on what is unknown here.

@@ -25,12 +25,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Program is what is known about an operator without running it.
+// Program describes an operator without running it.
 type Program struct {
 	Handlers registry.Handlers
 	// Startup are the startup handlers, which are not called: what they change is unknown.
 	Startup registry.Handlers
-	// Needs is what the handlers do with a client, as declared.
+	// Needs are the declared uses of a client by handlers.
 	Needs    []registry.Need
 	Settings settings.Settings
 	// StartUp calls the startup handlers with a connection to the cluster, and returns the

@@ -31,7 +31,7 @@ func (p Program) requestPrefix() string {
 	return storage.RequestPrefix(stored.DiffBase, stored.Progress)
 }
 
-// Request is what a person asks of the operator about one object.
+// Request is a request of a person to the operator about one object.
 type Request struct {
 	Verb    request.Verb
 	Handler string

@@ -34,7 +34,7 @@ type Endpoint struct {
 	Token string
 }
 
-// Now is what a running operator is doing.
+// Now is the activity of a running operator.
 type Now struct {
 	reconcile.Activity
 

@@ -107,7 +107,7 @@ func (s *subject) hasUndecidable() bool {
 	return slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.Undecidable != nil })
 }
 
-// suspension says whether the object is suspended.
+// suspension returns a sentence about the suspension of the object, if it is suspended.
 func (s *subject) suspension() []string {
 	switch {
 	case !s.Suspension.Active:
@@ -186,7 +186,7 @@ func (s *subject) withoutFinalizer(name string) string {
 	return s.commands.Kubectl("patch " + s.named() + " --type=merge -p " + Quote(body))
 }
 
-// deletion says who holds the object, or would hold it.
+// deletion returns sentences about who holds the object, or would hold it.
 func (s *subject) deletion() []string {
 	var lines []string
 	deleting := s.object.GetDeletionTimestamp() != nil

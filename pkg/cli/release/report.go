@@ -54,7 +54,7 @@ const (
 	maxErrors = 5
 )
 
-// add counts an object, except for what came of the write.
+// add counts an object, except for the outcome of the write.
 func (p *ResourceReport) add(name string, t *traces, abandon bool) {
 	p.addFinalizers(t)
 	switch {

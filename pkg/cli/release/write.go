@@ -152,7 +152,7 @@ func (w *writer) isHopeless() bool {
 	return w.failures >= maxFailures
 }
 
-// isAnswer reports whether it is known what came of a request.
+// isAnswer reports whether the outcome of a request is known.
 func isAnswer(err error) bool {
 	var status apierrors.APIStatus
 	return err == nil || errors.As(err, &status) && !apierrors.IsInternalError(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsTimeout(err)

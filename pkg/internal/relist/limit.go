@@ -14,8 +14,8 @@ import (
 var ErrNoAnswer = errors.New("the API server does not answer")
 
 // Limit requests a watch. It gives up if there is no answer in time, and ends a watch that then
-// delivers nothing for that time, because its connection may be dead without notice, or its server may
-// be far behind. A limit that is not positive is none.
+// delivers nothing for that time. Its connection may be dead without notice, or its server may be far
+// behind. A limit that is not positive is none.
 func Limit(ctx context.Context, limit time.Duration, request func(context.Context) (watch.Interface, error)) (watch.Interface, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if limit > 0 {

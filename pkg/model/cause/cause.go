@@ -1,6 +1,6 @@
 package cause
 
-// Reason is what happened to an object. Its text is stored as the purpose of a handler's
+// Reason names the event in the life of an object that handlers are called for. Its text is stored as the purpose of a handler's
 // progress.
 type Reason string
 

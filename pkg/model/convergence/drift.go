@@ -23,7 +23,7 @@ type DriftedField struct {
 	// Since is when that manager has changed the child last, to the second. It is zero if
 	// that is unknown.
 	Since time.Time
-	// Wanted is what the handler of the children wants, and Found what the child has, or an
+	// Wanted is the value that the handler of the children wants, and Found the value that the child has, or an
 	// absent value.
 	Wanted, Found object.Value
 }
@@ -48,7 +48,7 @@ type Drift struct {
 	Fields []DriftedField
 }
 
-// Resolution is what becomes of a drift. The zero value restores everything.
+// Resolution says which changes of a drift stay. The zero value restores everything.
 type Resolution struct {
 	all   bool
 	paths []string

@@ -23,7 +23,7 @@ type Index[K comparable, V any] struct {
 	watchers []*watcher
 }
 
-// contribution is what one function has put into an index. The index's lock guards it.
+// contribution contains the values that one function has put into an index. The index's lock guards it.
 type contribution[K comparable, V any] struct {
 	claimed  bool
 	holdings map[object.Key]*holding[K, V]

@@ -122,7 +122,7 @@ type Progress struct {
 	// hasStale is set if the storage holds records of an earlier cycle. begun is the token of the
 	// cycle that has begun since, and has no records yet.
 	hasStale bool
-	begun     string
+	begun    string
 }
 
 // NewProgress returns the progress that the storage holds. The function loads the

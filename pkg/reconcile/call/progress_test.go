@@ -77,7 +77,7 @@ func TestStoredRecordsShowOpenCycles(t *testing.T) {
 		"all ids":                           {progress.IDs(), []string{"a", "a/x", "a/y", "b", "c", "d"}},
 		"a sub-handler is known":            {progress.Has("a/y"), true},
 		"another id is unknown":             {progress.Has("e"), false},
-		"there are stale records":               {progress.Stored().HasStale(), true},
+		"there are stale records":           {progress.Stored().HasStale(), true},
 		"a creation is open":                {progress.Stored().HasOpen(cause.Create), true},
 		"no deletion is open":               {progress.Stored().HasOpen(cause.Delete), false},
 		"a record was started by then":      {progress.Stored().HasStartedBy(then), true},

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
-// Edit is what one attempt of a handler wants to write to the object.
+// Edit contains what one attempt of a handler wants to write to the object.
 type Edit struct {
 	ID     string       // of the handler
 	Result any          // stored under status.<id>, as decoded JSON; nil if there is none

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Claim is what a call of a handler needs.
+// Claim names the slots that a call of a handler needs.
 type Claim struct {
 	Key object.Key // of the object
 	ID  string     // of the handler

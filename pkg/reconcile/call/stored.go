@@ -88,9 +88,9 @@ func (s Stored) has(test func(*storage.Record) bool) bool {
 	return false
 }
 
-// MarkStale marks the records that remain of an earlier cycle, if there are any. Those of
-// ended handlers have a token, but not this one, which is that of the open cycle, or empty if there
-// is none: the end of the earlier cycle was stored without the removal of its records.
+// MarkStale marks the records that remain of an earlier cycle, if there are any. Those of ended
+// handlers have a token, but not this one, which is that of the open cycle, or empty if there is
+// none. The end of the earlier cycle was stored without the removal of its records.
 func (p *Progress) MarkStale(token string) {
 	if !p.Stored().has(func(r *storage.Record) bool { return r.Cycle != "" && r.Cycle != token }) {
 		return

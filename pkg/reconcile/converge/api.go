@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// API is what the package needs of the API server. All methods return the resulting object, or
+// API contains the requests to the API server that the package needs. All methods return the resulting object, or
 // the error of the server.
 type API interface {
 	Get(ctx context.Context, r selector.Resource, namespace, name string) (*unstructured.Unstructured, error)

@@ -22,7 +22,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
-// Config is what a Converger needs.
+// Config contains everything that a Converger needs.
 type Config struct {
 	// Manager is the field manager: the name of the operator.
 	Manager string

@@ -27,7 +27,7 @@ type view struct {
 	unresolved
 }
 
-// unresolved is what has happened to a child, and was not dealt with yet.
+// unresolved is an event of a child that no decision has dealt with yet.
 type unresolved struct {
 	// isLost is set if another client has deleted the child, and it does not exist again.
 	// MustAsk is set if no handler has decided about that.
@@ -36,7 +36,7 @@ type unresolved struct {
 	undecided accepted
 }
 
-// action is what must be done with a wanted child.
+// action names what the operator must do with a wanted child.
 type action uint8
 
 const (
@@ -52,16 +52,15 @@ const (
 	refuse                 // it belongs to others
 )
 
-// decision is what must be done with a child.
+// decision says what the operator must do with a child.
 type decision struct {
 	action  action
 	applied applied // the child as it is applied
 	refusal error   // of refuse
 }
 
-// retryPause is the pause before the next attempt to create a child that has to wait for
-// something that is not watched: until the object that has its name is deleted, or until its kind
-// is served.
+// retryPause is the pause before the next attempt to create a child that waits for something that
+// is not watched. Its name must become free, or its kind must be served.
 const retryPause = 5 * time.Second
 
 // decide returns what must be done with a wanted child.

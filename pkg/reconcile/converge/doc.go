@@ -15,10 +15,10 @@
 // # What is stored where
 //
 // A child has a label with the hash of its owner, which is one handler of one parent, and an
-// annotation with the hash of what was wanted last. Both are a part of what is applied, so
-// they cannot be missing on a child that exists. A parent has an annotation with the places
-// (kind and namespace) that its children were ever in, which is written before the first child
-// is created there, so that no child is ever lost, even if the handler changes.
+// annotation with the hash of what was wanted last. Both are a part of what is applied, so they
+// cannot be missing on a child that exists. A parent has an annotation with the places (kind
+// and namespace) that its children were ever in. It is written before the first child is
+// created there, so that no child is ever lost, even if the handler changes.
 //
 // # What happens to a child
 //

@@ -71,7 +71,7 @@ func lastOwner(entries []metav1.ManagedFieldsEntry, all []fieldSet, p path, exce
 	return last, as
 }
 
-// resolution is what becomes of the changes of others in a child.
+// resolution says which changes of others stay in a child.
 type resolution struct {
 	applied applied
 	drift   []convergence.DriftedField

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 )
 
-// readiness is what kstatus says about an object.
+// readiness is the status of an object according to kstatus.
 type readiness uint8
 
 const (
@@ -26,7 +26,7 @@ const (
 	failed
 )
 
-// fact is what the operator remembers of one version of a child. Each child has one, so each
+// fact contains what the operator remembers of one version of a child. Each child has one, so each
 // field must be worth its memory.
 type fact struct {
 	Key
@@ -279,7 +279,7 @@ func (f *fact) judged() *fact {
 	return f
 }
 
-// Seen is what can be seen of a child without an operator.
+// Seen describes a child as it can be seen without an operator.
 type Seen struct {
 	Key
 	// Owner is the hash of its owner, which anybody can copy. Applied is set if the operator has

@@ -46,8 +46,8 @@ func (f fieldSet) find(e element) (fieldSet, bool) {
 }
 
 // findAll returns the set of each element, or nil. Keys that an item of a list does not have are
-// defaults of the server, so that several sets can match it: each set belongs to one item, the
-// one that has most of its keys.
+// defaults of the server, so several sets can match it. Each set belongs to one item, the one
+// that has most of its keys.
 func (f fieldSet) findAll(parts []element) []fieldSet {
 	type match struct {
 		at, score int

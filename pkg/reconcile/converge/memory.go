@@ -27,7 +27,7 @@ type store struct {
 	calls   map[caller]func()      // what calls a handler of a parent again
 }
 
-// state is what the operator knows of the children of one owner. Nearly all owners need only the
+// state contains what the operator knows of the children of one owner. Nearly all owners need only the
 // first few fields, so the other maps are nil while they have no entries. The mutex of the store
 // guards it.
 type state struct {
@@ -35,7 +35,7 @@ type state struct {
 	options *convergence.Options
 	// known are the wanted children as they were judged last.
 	known map[Key]*fact
-	// running is what has happened to the children during a call; nil if none is running.
+	// running records the events of the children during a call; nil if none is running.
 	running *running
 	// lost are children that others have deleted, until they exist again. The value is set as
 	// long as no handler has decided about that. Deleted are those that the operator has deleted
@@ -54,7 +54,7 @@ type state struct {
 	waiting   bool
 }
 
-// running is what has happened to the children of an owner since its call began.
+// running records the events of the children of an owner since its call began.
 type running struct {
 	// gone are the children that were deleted.
 	gone map[Key]types.UID
@@ -353,7 +353,7 @@ func longest(delays []time.Duration) time.Duration {
 	return slices.Max(delays)
 }
 
-// memory is what a call may see and change of the children of its owner. Its methods lock the store.
+// memory lets a call see and change the children of its owner. Its methods lock the store.
 type memory struct {
 	store  *store
 	state  *state

@@ -41,7 +41,7 @@ func (w *worker) setPhase(next phase) {
 	w.phase = next
 }
 
-// Doing is what a daemon or a timer is doing now: waiting, running, abandoned, or ended.
+// Doing is the current state of a daemon or a timer: waiting, running, abandoned, or ended.
 type Doing struct {
 	Handler *handler.Declaration
 	What    string

@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-go/kopf/internal/handler"
 )
 
-// slot is what a worker has of the limit of its handler's calls. A call has its slot until it
+// slot is the place of a worker in the limit of its handler's calls. A call has its slot until it
 // returns, also if it is abandoned.
 type slot uint8
 

@@ -151,10 +151,9 @@ func (s Snapshot) resolve(sel selector.Selector) ([]selector.Resource, error) {
 	return certain, &IncompleteError{Selector: sel, Unavailable: unseen, Failed: s.Failed}
 }
 
-// isUncertainFor reports whether the selector may mean another resource than this one
-// once the unavailable versions are back: the preferred version of the resource could
-// be among them, or the core group could have a resource with the same name, which
-// wins.
+// isUncertainFor reports whether the selector may mean another resource than this one once the
+// unavailable versions are back. The preferred version of the resource could be among them, or
+// the core group could have a resource with the same name, which wins.
 func isUncertainFor(r selector.Resource, sel selector.Selector, unseen []schema.GroupVersion) bool {
 	return slices.ContainsFunc(unseen, func(gv schema.GroupVersion) bool {
 		return gv.Group == r.Group || sel.Specific() && gv.Group == ""

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// Snapshot is what an API server offers at one moment.
+// Snapshot contains the resources that an API server offers at one moment.
 type Snapshot struct {
 	// Resources are all resources in all served versions, including those that cannot
 	// be watched, ordered by group, name, and version.

@@ -66,11 +66,11 @@ func New(handlers registry.Handlers, s settings.Settings) *Inspector {
 	return i
 }
 
-// Object is what a pass over an object would find. Slices and maps can be nil.
+// Object describes what a pass over an object would find. Slices and maps can be nil.
 type Object struct {
 	// Body is the object.
 	Body *object.Body
-	// Reason is what has happened to the object, for an operator that knows it already.
+	// Reason names what has happened to the object, for an operator that knows it already.
 	Reason cause.Reason
 	// Diff is the difference from the state that was handled last.
 	Diff diff.Diff
@@ -105,7 +105,7 @@ type Object struct {
 	Records map[string]storage.Record
 }
 
-// Handler is what a pass would find about one declaration.
+// Handler describes what a pass would find about one declaration.
 type Handler struct {
 	*handler.Declaration
 

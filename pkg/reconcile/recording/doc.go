@@ -6,9 +6,9 @@
 //
 // Values are replaced by hashes under a key that is made for the recording, and is forgotten
 // with the process: equal values have equal hashes within one recording, and nothing can be
-// guessed and compared. What remains readable is the structure: names of fields, keys of labels,
+// guessed and compared. The structure remains readable: names of fields, keys of labels,
 // annotations, and maps, kinds, resources, lengths of lists, booleans, nulls, zeros, and empty
-// texts; further, values that are constants of filters, because handlers could not be selected
+// texts. So do values that are constants of filters, because handlers could not be selected
 // otherwise, and the fields that the settings name. A hash has the form of its value: texts
 // remain texts, numbers numbers, times times, and quantities quantities.
 //

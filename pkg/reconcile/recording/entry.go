@@ -52,7 +52,7 @@ type Facts struct {
 	Records map[string]Record `json:"records,omitempty"`
 }
 
-// Record is what is stored about a handler.
+// Record contains what is stored about a handler.
 type Record struct {
 	Reason   string `json:"reason"`
 	Attempts int    `json:"attempts,omitempty"`

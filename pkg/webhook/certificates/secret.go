@@ -96,8 +96,8 @@ func (s *Secret) write(ctx context.Context, secret *corev1.Secret) error {
 func (s *Secret) explain(verb string, err error) error {
 	name := client.ObjectKeyFromObject(&s.secret)
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("the replicas share the certificates of their admission server in the Secret %s, but this replica is not allowed to %s it: "+
-			"allow the service account to get, create and update it, or set CertFile and KeyFile of the admission server: %w", name, verb, err)
+		return fmt.Errorf("the replicas share the certificates of their admission server in the Secret %s, but this replica is not allowed to %s it. "+
+			"Allow the service account to get, create and update it, or set CertFile and KeyFile of the admission server: %w", name, verb, err)
 	}
 	return fmt.Errorf("the certificates of the admission server in the Secret %s: %w", name, err)
 }

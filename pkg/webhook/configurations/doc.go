@@ -6,10 +6,10 @@
 // address and its CAs. From both it builds the webhooks, one for each handler, and
 // writes them when they differ from those of the cluster.
 //
-// The configurations are not written with server-side apply, because it removes only
-// webhooks that the same field manager has applied: webhooks of Kopf or of an older
-// version of the operator would survive and block requests. Instead, a patch with the
-// resource version that was read replaces the whole list.
+// The configurations are not written with server-side apply, because it removes only webhooks
+// that the same field manager has applied. Webhooks of Kopf or of an older version of the
+// operator would survive and block requests. Instead, a patch with the resource version that
+// was read replaces the whole list.
 //
 // This package carries no compatibility promise.
 //

@@ -47,7 +47,7 @@ func (m Mounted) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint)
 	}
 	if (m.ClientConfig.URL == nil) == (m.ClientConfig.Service == nil) {
 		return errors.New("servers.Mounted.ClientConfig must have either a Service or a URL, by which the API servers call the webhook server " +
-			"of the manager: set Service to the Service of its port (Namespace and Name), or URL to its address without the Path")
+			"of the manager. Set Service to the Service of its port (Namespace and Name), or URL to its address without the Path")
 	}
 	config, err := m.publishedConfig()
 	if err != nil {

@@ -72,7 +72,7 @@ type Server struct {
 	// PEM data. Default: clients need no certificate.
 	ClientCAFile, ClientCADir string
 	ClientCAData              []byte
-	// ClientAuth is what the server requires of clients. Default with a CA for clients:
+	// ClientAuth is the requirement on the certificates of clients. Default with a CA for clients:
 	// tls.VerifyClientCertIfGiven.
 	ClientAuth tls.ClientAuthType
 	// TLSOptions adjust the TLS configuration, after everything else.

@@ -68,7 +68,7 @@ func (s *Server) answer(w http.ResponseWriter, r *request, about *review) error 
 	return respond(w, http.StatusCreated, object.Object)
 }
 
-// accessStatus says whether an access is allowed.
+// accessStatus reports whether an access is allowed.
 func (s *Server) accessStatus(object *unstructured.Unstructured) map[string]any {
 	allowed := true
 	if about, found, err := unstructured.NestedStringMap(object.Object, "spec", "resourceAttributes"); err == nil && found && s.options.Allowed != nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// selection is what a list or a watch is restricted to.
+// selection restricts a list or a watch.
 type selection struct {
 	namespace string
 	labels    labels.Selector

@@ -175,7 +175,7 @@ func (o *watcher) sendError(err error) {
 	o.send(apiwatch.Error, status)
 }
 
-// sendAll sends events. An object that is not selected any more is deleted for the client.
+// sendAll sends events. An object that is not selected anymore is deleted for the client.
 func (o *watcher) sendAll(events []store.Event) bool {
 	for _, event := range events {
 		wasSelected := event.Before != nil && o.selected.matches(event.Before)

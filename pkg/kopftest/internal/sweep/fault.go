@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Fault is what happens to one write.
+// Fault is a fault of one write.
 type Fault string
 
 // The faults.
@@ -46,7 +46,7 @@ func (f Fault) Describe() string {
 // ErrLost is the error of a request whose answer is lost.
 var ErrLost = errors.New("the connection is broken: connection reset by peer")
 
-// World is what faults act on.
+// World is the target of faults.
 type World struct {
 	Send  http.RoundTripper
 	Touch func(path string) // gives an object a new version

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// State is what is on an API server, in a form in which two runs can be compared. Uids, times,
+// State contains the objects of an API server in a form that makes two runs comparable. Uids, times,
 // and generated names are replaced, because they differ in every run.
 type State map[string]Object
 

@@ -19,7 +19,7 @@ const quietPeriod = 2 * time.Second
 // maxExamples limits the objects that a summary names.
 const maxExamples = 3
 
-// Group is what the objects of one line of a summary have in common.
+// Group contains what the objects of one line of a summary have in common.
 type Group struct {
 	Resource string
 	Type     string // the Go type
@@ -45,7 +45,7 @@ type Summary struct {
 	timer  *time.Timer
 }
 
-// collected is what is known about one group.
+// collected contains the objects and handlers of one group.
 type collected struct {
 	objects  map[object.Key]struct{}
 	handlers map[string]struct{}

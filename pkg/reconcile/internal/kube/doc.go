@@ -9,8 +9,8 @@
 // timeouts, when the write may have been committed: repeating it could then result in a
 // conflict, which suggests that nothing was written.
 //
-// The package decodes watch events and lists itself, because client-go parses the JSON of
+// The package decodes watch events and lists itself. The client-go library parses the JSON of
 // every watch event four times before it decodes the object, which takes a third of the CPU
-// time of an operator's watches. Objects are kept as the compact bytes from the response.
-// The caches of client-go keep parsed maps or structs, which take several times the memory.
+// time of an operator's watches. Objects are kept as the compact bytes from the response. The
+// caches of client-go keep parsed maps or structs, which take several times the memory.
 package kube

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 )
 
-// Decision is what a write does to an object, in addition to the edits and the records of its handlers. It
+// Decision says what a write does to an object, in addition to the edits and the records of its handlers. It
 // is made for one version of the object, and again for each other version that the write is bound to.
 type Decision struct {
 	// AddFinalizer is set if handlers need the finalizer before anything else happens.
@@ -29,7 +29,7 @@ type Decision struct {
 	Conditions *Conditions
 }
 
-// Circumstances is what a decision depends on, in addition to plans.
+// Circumstances contains what a decision depends on, in addition to plans.
 type Circumstances struct {
 	Key      object.Key
 	Handlers *Handlers

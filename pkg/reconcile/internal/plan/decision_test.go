@@ -66,7 +66,7 @@ func TestStaleRecordsOfObjectsInScopeAreRemoved(t *testing.T) {
 	stale := call.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
 	stale.Load("create")
 	tests := map[string]struct {
-		plan                 Plan
+		plan             Plan
 		finalizer, stale bool // to be removed
 	}{
 		"an object at rest":                     {Plan{InScope: true, Cause: handler.Cause{Reason: cause.NoOp}}, false, true},

@@ -16,7 +16,7 @@ type Facts struct {
 	Key object.Key
 	// Arguments are the arguments of filters. Their Body is the object.
 	Arguments handler.CallContext
-	// Stored is what is stored on the object. A plan changes its Progress.
+	// Stored contains what is stored on the object. A plan changes its Progress.
 	Stored   record.Stored
 	Memory   Memory
 	Handlers *Handlers
@@ -28,7 +28,7 @@ type Facts struct {
 	Revisions *revision.Reviser
 }
 
-// Memory is what the process knows about an object. The zero value is that of an object that has appeared while
+// Memory contains what the process knows about an object. The zero value is that of an object that has appeared while
 // the process runs.
 type Memory struct {
 	// Initial is set if the object is older than the process, which has not handled it yet.

@@ -13,9 +13,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 )
 
-// Plan is what to do for one version of an object.
+// Plan says what to do for one version of an object.
 type Plan struct {
-	// Cause is what has happened to the object.
+	// Cause describes what has happened to the object.
 	handler.Cause
 	// Cycle is the handling of that, as it is stored on the object. It is nil if the resource has no
 	// change handlers.

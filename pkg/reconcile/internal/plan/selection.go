@@ -31,9 +31,9 @@ func (p *Plan) selectHandlers(f Facts, reruns []string) {
 	p.Cycle.HoldOnFailure = IDsOf(p.Handlers.Where(func(d *handler.Declaration) bool { return d.Hold }))
 }
 
-// Selected returns the handlers for this change: those that are due for the difference
-// between the base and the current state, and those that were called for a change that was
-// taken back before they succeeded.
+// Selected returns the handlers for this change. They are due for the difference between the
+// base and the current state, or were called for a change that was taken back before they
+// succeeded.
 func (p *Plan) Selected(f Facts) registry.Handlers {
 	candidates := f.Handlers.Changing
 	if p.Reason == cause.Update && len(p.Diff) == 0 {

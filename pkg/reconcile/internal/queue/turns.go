@@ -10,7 +10,7 @@ import (
 )
 
 // turns lets resources take turns, so that thousands of objects of one resource do not delay
-// the others: each object gets the turn after that of the resource's previous one, but no turn
+// the others. Each object gets the turn after that of the resource's previous one, but no turn
 // that is over.
 type turns struct {
 	now  int            // the turn of the object that was taken last
@@ -36,10 +36,10 @@ const (
 	// initialPriority is the priority of initial objects before their turn is subtracted. It
 	// is lower than that of all others.
 	initialPriority = math.MinInt / 2
-	// delayedPriority is the priority of objects that must wait for something else first. It
-	// is higher than that of all others, so that they join them as soon as they are ready: a
-	// turn from the time of the addition would be over by then, and thousands of retries of
-	// one resource would delay all others.
+	// delayedPriority is the priority of objects that must wait for something else first. It is
+	// higher than that of all others, so that they join them as soon as they are ready. A turn from
+	// the time of the addition would be over by then, and thousands of retries of one resource
+	// would delay all others.
 	delayedPriority = 1
 )
 

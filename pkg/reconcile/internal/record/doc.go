@@ -1,6 +1,6 @@
-// Package record reads and writes the operator's records on an object about the handling of
-// its changes: the last handled essence (the diff base), the states at which the handlers of
-// the open cycle have ended, and the progress of each handler.
+// Package record reads and writes the operator's records on an object about the handling of its
+// changes. They are the last handled essence (the diff base), the states at which the handlers
+// of the open cycle have ended, and the progress of each handler.
 //
 // A Cycle is the part of one change's handling that is stored on the object. Change
 // detection fills it; the writer converts it to patches, again for each version of the object

@@ -29,7 +29,7 @@ func (k Keeper) clear(essence object.Essence) object.Essence {
 	return k.Storages.Progress.Clear(essence)
 }
 
-// Stored is what is stored on an object, and the essence that is compared with it.
+// Stored contains what is stored on an object, and the essence that is compared with it.
 type Stored struct {
 	// Base is the essence that was last handled; Old is the same without the operator's own records.
 	// Nil means that the object was never handled.

@@ -107,7 +107,7 @@ func setPosition(c *storage.Cycle, id string, i int) {
 	c.At[id] = i
 }
 
-// ending is what the end of a cycle leaves on the object.
+// ending contains what the end of a cycle leaves on the object.
 type ending struct {
 	base object.Essence
 	// next is the next cycle if handlers are ahead of the base, and records are its records.
@@ -137,10 +137,10 @@ func (c *Cycle) end(kept *storage.Cycle, token string) ending {
 	return e
 }
 
-// positions returns the positions of all handlers and sub-handlers. Some have not ended,
-// because they are not due for the current state: a sub-handler is where its parent has ended; a
-// handler whose change was taken back before it was called is at this state, but not ahead of its
-// sub-handlers; any other was not due for the first state either. A handler is called with its
+// positions returns the positions of all handlers and sub-handlers. Some have not ended, because
+// they are not due for the current state. A sub-handler is where its parent has ended. A handler
+// whose change was taken back before it was called is at this state, but not ahead of its
+// sub-handlers. Any other was not due for the first state either. A handler is called with its
 // sub-handlers, so it is not ahead of them.
 func (c *Cycle) positions(open *storage.Cycle, now int) map[string]int {
 	positions := map[string]int{}

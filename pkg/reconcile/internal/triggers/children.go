@@ -29,7 +29,7 @@ type Child struct {
 	Snapshot *object.Snapshot
 }
 
-// Change is what has happened to a child, from the view of one parent.
+// Change describes an event of a child, from the view of one parent.
 type Change string
 
 // The changes of children.
@@ -64,7 +64,7 @@ type Event struct {
 // index is locked: it must return quickly, and must not call the index.
 type Follower interface{ Observe(event Event) }
 
-// Link is what a child and its parent have in common. Compare links with ==.
+// Link connects a child and its parent. Compare links with ==.
 type Link struct {
 	by    string // "owner Kind.group" or "label key", which many links share
 	value string

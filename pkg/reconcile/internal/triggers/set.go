@@ -56,7 +56,7 @@ func (s *Set) put(key object.Key, t *triggered) {
 	s.objects[key] = t
 }
 
-// Object is what Sync must know about an object.
+// Object contains what Sync must know about an object.
 type Object struct {
 	Key object.Key
 	UID types.UID
@@ -199,7 +199,7 @@ func (s *Set) Forget(key object.Key) {
 
 // Calls are the pending calls of one object in one pass.
 type Calls struct {
-	// Handlers is what is called.
+	// Handlers are the handlers that are called.
 	Handlers registry.Handlers
 	// Progress has the attempts. All handlers are included in it.
 	Progress *call.Progress

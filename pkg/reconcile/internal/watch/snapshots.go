@@ -88,7 +88,7 @@ func (s *snapshots) forget(last *object.Snapshot) {
 	s.observe(gone)
 }
 
-// change is what one version of an object means.
+// change says what one version of an object means.
 type change struct {
 	now     *object.Snapshot
 	deleted *object.Snapshot // another object of the name that was there before, or nil

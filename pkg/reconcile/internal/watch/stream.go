@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// stream is one watch of one resource, in one namespace or in all of them: a reflector shows it
+// stream is one watch of one resource, in one namespace or in all of them. A reflector shows it
 // objects of the type T, those of one object in order, and it passes them on to a store. Handled
 // objects, children, and names differ in their stores and in their requests.
 type stream[T versioned, S store[T]] struct {

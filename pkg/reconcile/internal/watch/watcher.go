@@ -7,10 +7,10 @@
 //	WatchChildren    → Kinds          → stream → shownChildren → Consumer.ObserveChild, ReplaceChildren
 //	watchNames                        → stream → names         → discover, apply
 //
-// A stream is a reflector of client-go that shows objects to a store (stream.go). What differs between
-// streams is the store: handled objects are kept as compact snapshots (snapshots.go), of children only
-// the consumer keeps what it needs (children.go), and of namespaces and definitions, there are only the
-// names (names.go).
+// A stream is a reflector of client-go that shows objects to a store (stream.go). Streams differ in
+// their stores. Handled objects are kept as compact snapshots (snapshots.go); of children, only the
+// consumer keeps what it needs (children.go); of namespaces and definitions, there are only the names
+// (names.go).
 //
 // One goroutine, that of Run, starts and stops the streams of handled objects; others can read the current
 // ones without waiting for it. Streams of children start when a handler has children of a kind for the

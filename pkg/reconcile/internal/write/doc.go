@@ -10,9 +10,9 @@
 // latest version as often as necessary, and decisions based on an earlier version are
 // repeated. The edits of handlers wait in the State until they are written or rejected.
 //
-// One update is at most three patches, each bound to the version that it was computed for:
-// the edits of the status if it is a subresource; then the other edits, the records, and the
-// finalizer; then records in the status.
+// One update is at most three patches, each bound to the version that it was computed for. The
+// first has the edits of the status if it is a subresource, the second the other edits, the
+// records, and the finalizer, and the third the records in the status.
 //
 // # Guarantees
 //

@@ -97,8 +97,8 @@ func (s *Session) writeDroppedStatus(ctx context.Context, u *Update, merge, edit
 }
 
 // isListed reports whether the object exists for certain. A response 404 to a write of its
-// status then means that there is no such subresource, even if the response comes from a part
-// of the API server that does not know the object: built-in resources answer so.
+// status then means that there is no such subresource. That is so even if the response comes
+// from a part of the API server that does not know the object, as with built-in resources.
 func (s *Session) isListed(ctx context.Context) bool {
 	uid, _, err := s.target.API.Find(ctx, s.target.Key.NamespacedName)
 	return err == nil && uid == s.body.UID()

@@ -144,10 +144,12 @@ func TestGuard16AnEmptyPatchIsNotSent(t *testing.T) {
 		edit   func(f *fixture)
 		update func(f *fixture) Update
 	}{
-		"nothing to write":                 {func(*fixture) {}, func(*fixture) Update { return Update{} }},
-		"the value is there already":       {func(f *fixture) { f.edit("a", set(int64(1), "spec", "size")) }, func(*fixture) Update { return Update{} }},
-		"the finalizer is there already":   {func(*fixture) {}, func(*fixture) Update { return Update{Decision: plan.Decision{AddFinalizer: true}} }},
-		"there are no stale records to remove": {func(*fixture) {}, func(f *fixture) Update { return Update{Decision: plan.Decision{StaleRecords: f.cycle(cause.NoOp, "a")}} }},
+		"nothing to write":               {func(*fixture) {}, func(*fixture) Update { return Update{} }},
+		"the value is there already":     {func(f *fixture) { f.edit("a", set(int64(1), "spec", "size")) }, func(*fixture) Update { return Update{} }},
+		"the finalizer is there already": {func(*fixture) {}, func(*fixture) Update { return Update{Decision: plan.Decision{AddFinalizer: true}} }},
+		"there are no stale records to remove": {func(*fixture) {}, func(f *fixture) Update {
+			return Update{Decision: plan.Decision{StaleRecords: f.cycle(cause.NoOp, "a")}}
+		}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

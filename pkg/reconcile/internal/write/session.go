@@ -34,7 +34,7 @@ type Session struct {
 	// statusNotFound is set if a response 404 says that the status is not a subresource. The
 	// next write of the status, alone, to the main resource shows whether that is true.
 	statusNotFound bool
-	// written is what to report when the current attempt to write has succeeded.
+	// written are the reports to make when the current attempt to write has succeeded.
 	written []func()
 }
 

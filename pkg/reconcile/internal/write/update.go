@@ -49,7 +49,7 @@ type Update struct {
 	statusRecords map[string]any
 	// inFlight contains writes of edits that may have been committed.
 	inFlight []inFlight
-	// withheld is what the current commit leaves out, because a permission for it is missing.
+	// withheld contains the edits that the current commit leaves out, because a permission for them is missing.
 	withheld withheld
 }
 

@@ -110,7 +110,7 @@ func TestReasonOfAWrite(t *testing.T) {
 		want        metrics.Reason
 	}{
 		"a result":                    {Update{Cycle: waiting}, "status", metrics.Status},
-		"stale records":            {Update{Decision: plan.Decision{StaleRecords: done}}, "", metrics.Cleanup},
+		"stale records":               {Update{Decision: plan.Decision{StaleRecords: done}}, "", metrics.Cleanup},
 		"all handlers are done":       {Update{Cycle: done}, "", metrics.Handled},
 		"a daemon is still running":   {Update{Cycle: done, Decision: plan.Decision{DaemonsRunning: true}}, "", metrics.Progress},
 		"some handlers are done":      {Update{Cycle: waiting}, "", metrics.Progress},

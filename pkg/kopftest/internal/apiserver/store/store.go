@@ -16,7 +16,7 @@ import (
 
 // The errors of a store.
 var (
-	// ErrChanged says that the object is not the one that was read any more.
+	// ErrChanged says that the object is not the one that was read anymore.
 	ErrChanged = errors.New("the object has been modified")
 	// ErrExpired says that the events after a version are forgotten.
 	ErrExpired = errors.New("the version is too old")
@@ -78,7 +78,7 @@ func (s *Store) Get(of schema.GroupResource, key types.NamespacedName) *unstruct
 }
 
 // Commit stores a new state of the object that the caller has read, and returns it with its
-// version. The caller must not modify the state any more. Without a state before, it creates the
+// version. The caller must not modify the state anymore. Without a state before, it creates the
 // object; without a state after, it deletes the object, and returns its last state with the version
 // of the deletion. It returns ErrChanged if the stored object is not the one before.
 func (s *Store) Commit(of schema.GroupResource, key types.NamespacedName, before, after *unstructured.Unstructured) (*unstructured.Unstructured, error) {

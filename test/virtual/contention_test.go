@@ -11,17 +11,17 @@ import (
 
 // For an hour, another controller sets a field again within a second. That costs few requests, and
 // is reported once, with both managers.
-func TestFightOverAFieldForAnHour(t *testing.T) {
+func TestContentionForAFieldForAnHour(t *testing.T) {
 	withOperator(t, func(r *kopf.Registry) {
 		r.Ensure(examples, theme, kopf.ID("children"))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		h.Create(newExample())
 		h.Advance(time.Minute)
-		if writes := fight(h, time.Minute); writes > 13 {
+		if writes := contend(h, time.Minute); writes > 13 {
 			t.Errorf("in the first minute, the operator writes %d times", writes)
 		}
-		fight(h, 9*time.Minute)
-		if writes := fight(h, 48*time.Minute); writes < 10 || writes > 14 {
+		contend(h, 9*time.Minute)
+		if writes := contend(h, 48*time.Minute); writes < 10 || writes > 14 {
 			t.Errorf("later, the operator writes %d times in 48 minutes", writes)
 		}
 		var reports []string
@@ -36,9 +36,9 @@ func TestFightOverAFieldForAnHour(t *testing.T) {
 	})
 }
 
-// fight sets a field again whenever the operator has restored it. It returns the number of writes
+// contend sets a field again whenever the operator has restored it. It returns the number of writes
 // of the operator.
-func fight(h *kopftest.Harness, duration time.Duration) int {
+func contend(h *kopftest.Harness, duration time.Duration) int {
 	before := len(h.Writes())
 	for range int(duration.Seconds()) {
 		child := newTheme()
