@@ -56,7 +56,7 @@ func build(ctx context.Context, root, dir, overlay string, s stage) (*binary, er
 	return b, nil
 }
 
-// measureReach runs each test without a mutant, and notes which mutants it comes by.
+// measureReach runs each test without a mutant, and records which mutants it comes by.
 func (b *binary) measureReach(ctx context.Context, timeout time.Duration) error {
 	b.reach, b.cost = map[int][]string{}, map[string]time.Duration{}
 	if _, err := os.Stat(b.path); os.IsNotExist(err) {

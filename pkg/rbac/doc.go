@@ -10,7 +10,7 @@
 //
 // # What is observed
 //
-// A Journal is a transport that notes the permissions that requests have used, and those that the
+// A Journal is a transport that records the permissions that requests have used, and those that the
 // API server has refused. What was used is a lower bound: handlers that were not called have asked
 // for nothing.
 //

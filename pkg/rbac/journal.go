@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 )
 
-// Journal notes the permissions that requests have used, and reports those that the API server
+// Journal records the permissions that requests have used, and reports those that the API server
 // has refused. It keeps a limited number of entries for each verb, resource, and namespace, however
 // many objects there are. It is safe for concurrent use.
 type Journal struct {

@@ -108,7 +108,7 @@ func (l *life) play(t *testing.T) {
 	l.settle()
 }
 
-// recorded notes what a write has recorded. If the records are apart, the first of two writes
+// recorded keeps what a write has recorded. If the records are apart, the first of two writes
 // records the end of a cycle, and the positions that it has; the second one records all others.
 func (l *life) recorded(before m) {
 	base, open := before[kopfPrefix+"last-handled-configuration"], before[startedKey]

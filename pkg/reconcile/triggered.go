@@ -34,8 +34,8 @@ func (p *pass) syncTriggers(ctx context.Context, c *cycle) error {
 	}
 	body := p.session.Body()
 	set := &p.engine.objects.triggers
-	whole := &handler.Cause{CallContext: c.CallContext, New: body.Raw()}
-	matching := declared.Where(func(d *handler.Declaration) bool { return (d.Deleted || !c.Deleting) && d.InScope(whole) })
+	scope := &handler.Cause{CallContext: c.CallContext, New: body.Raw()}
+	matching := declared.Where(func(d *handler.Declaration) bool { return (d.Deleted || !c.Deleting) && d.InScope(scope) })
 	err := set.Sync(triggers.Object{
 		Key: p.key, UID: body.UID(), Handlers: matching, Declared: declared, New: func(d *handler.Declaration, failed bool) triggers.Trigger { return p.newTrigger(c, d, failed) },
 		IsAhead: func(id string) bool { return p.isAhead(c, matching, id) },

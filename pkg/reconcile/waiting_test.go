@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// journal notes the calls of handlers.
+// journal records the calls of handlers.
 type journal struct {
 	mu            sync.Mutex
 	began, ended  []string

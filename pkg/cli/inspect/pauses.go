@@ -107,7 +107,7 @@ func (c *Cluster) whoPauses(ctx context.Context, namespace string, e *Explanatio
 	}
 }
 
-// addUnknown notes that some entries are unknown.
+// addUnknown records that some entries are unknown.
 func (e *Explanation) addUnknown(err error) {
 	if err != nil {
 		e.Notes = append(e.Notes, fmt.Sprintf("It is unknown whether another operator pauses this one: %v.", err))

@@ -189,7 +189,7 @@ type evidence struct {
 	unneeded string
 }
 
-// conclude notes what a lease or a peering without a sign of an operator shows. One with the default
+// conclude records what a lease or a peering without a sign of an operator shows. One with the default
 // name can be that of other operators alone. One that the operator can do without can be left from an
 // earlier run, with other flags.
 func (s *signs) conclude(e evidence) {

@@ -65,7 +65,7 @@ func (w *writer) object(ctx context.Context, obj *unstructured.Unstructured) {
 	w.count(ctx, name, seen, err)
 }
 
-// try removes the traces of this version of the object, and notes what it has seen.
+// try removes the traces of this version of the object, and records what it has seen.
 func (w *writer) try(ctx context.Context, obj *unstructured.Unstructured, seen *traces) error {
 	t, err := w.finder.find(ctx, obj)
 	switch {

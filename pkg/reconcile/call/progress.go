@@ -200,7 +200,7 @@ func (p *Progress) HasMisfit() bool {
 	return false
 }
 
-// SetAhead notes that a handler without a stored record is ahead of the cycle: it is not called
+// SetAhead records that a handler without a stored record is ahead of the cycle: it is not called
 // in it. It does nothing if there is a record.
 func (p *Progress) SetAhead(id string, purpose cause.Reason) {
 	state := p.Load(id)
@@ -423,7 +423,7 @@ func (p *Progress) Dirty() []string {
 	return p.idsWhere(func(s *State) bool { return s.dirty && s.active })
 }
 
-// MarkStored notes that the storage now holds all records as they are.
+// MarkStored records that the storage now holds all records as they are.
 func (p *Progress) MarkStored() {
 	for _, state := range p.states {
 		if state.active && state.dirty {

@@ -383,12 +383,13 @@ func without[T comparable](items []T, item T) []T {
 
 // Waits reports whether the handler waits for a slot, and HasReserved whether one is reserved
 // for it. A pass that asks so will use the slot when it gets one.
-func (s *Slots) Waits(key object.Key, id string) bool { return s.ask(key, id, waiting) }
+func (s *Slots) Waits(key object.Key, id string) bool { return s.hasTicket(key, id, waiting) }
 
 // HasReserved reports whether a slot is reserved for the handler; see Waits.
-func (s *Slots) HasReserved(key object.Key, id string) bool { return s.ask(key, id, reserved) }
+func (s *Slots) HasReserved(key object.Key, id string) bool { return s.hasTicket(key, id, reserved) }
 
-func (s *Slots) ask(key object.Key, id string, state ticketState) bool {
+// hasTicket reports whether the handler has a ticket in a state.
+func (s *Slots) hasTicket(key object.Key, id string, state ticketState) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.find(key, id)

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// calls makes calls that need slots, and notes the objects that are woken.
+// calls makes calls that need slots, and records the objects that are woken.
 type calls struct {
 	t *testing.T
 	*Slots

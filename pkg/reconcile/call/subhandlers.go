@@ -89,7 +89,7 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	return nil
 }
 
-// withoutMisfits returns the sub-handlers whose typed filters the object fits, and notes the others in the
+// withoutMisfits returns the sub-handlers whose typed filters the object fits, and records the others in the
 // progress.
 func (s *subhandlers) withoutMisfits(selected registry.Handlers) registry.Handlers {
 	return selected.Where(func(d *handler.Declaration) bool {

@@ -135,7 +135,7 @@ func (g *Group) initialDelay(d *handler.Declaration) time.Duration {
 	return max(0, delay)
 }
 
-// recordChange notes a change of the object. The lock is held.
+// recordChange records a change of the object. The lock is held.
 func (g *Group) recordChange() {
 	g.lastChange = time.Now()
 	g.changeCount++

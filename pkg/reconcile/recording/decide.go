@@ -142,9 +142,9 @@ func decisionOf(p *plan.Plan, f plan.Facts) Decision {
 
 // childrenOf returns the handlers that an object has for what happens to its children.
 func childrenOf(of *handler.Cause, handlers registry.Handlers) []string {
-	whole := &handler.Cause{CallContext: of.CallContext, New: of.CallContext.Body.Raw()}
+	scope := &handler.Cause{CallContext: of.CallContext, New: of.CallContext.Body.Raw()}
 	return idsOf(handlers.Where(func(d *handler.Declaration) bool {
-		return (d.Kind.IsTriggered() || d.Kind == handler.OnDrift) && (d.Deleted || !of.CallContext.Body.Deleting()) && d.InScope(whole)
+		return (d.Kind.IsTriggered() || d.Kind == handler.OnDrift) && (d.Deleted || !of.CallContext.Body.Deleting()) && d.InScope(scope)
 	}))
 }
 

@@ -39,7 +39,7 @@ func New(ids ...string) *Ledger {
 	return l
 }
 
-// Call notes that a handler is called for the change between two states. They are equal only
+// Call records that a handler is called for the change between two states. They are equal only
 // if the handler was called for a change that was taken back.
 func (l *Ledger) Call(id, before, after string) {
 	if before == after && !l.open[id] && !l.loose[id] {
@@ -48,7 +48,7 @@ func (l *Ledger) Call(id, before, after string) {
 	l.Repeat(id, before, after)
 }
 
-// Repeat notes a call that can be without a change, because the object is resumed, or because
+// Repeat records a call that can be without a change, because the object is resumed, or because
 // the parent of the handler is called.
 func (l *Ledger) Repeat(id, before, after string) {
 	if _, ended := l.ended[id]; ended {
@@ -65,10 +65,10 @@ func (l *Ledger) Repeat(id, before, after string) {
 	}
 }
 
-// End notes that a handler has ended at a state. Nothing is recorded yet.
+// End records that a handler has ended at a state. Nothing is recorded yet.
 func (l *Ledger) End(id, after string) { l.ended[id] = after }
 
-// Record notes that the operator has stored the attempts.
+// Record is called when the operator has stored the attempts.
 func (l *Ledger) Record() {
 	maps.Copy(l.open, l.tried)
 	for id, state := range l.ended {
@@ -79,7 +79,7 @@ func (l *Ledger) Record() {
 	l.Forget()
 }
 
-// RecordEnds notes that the operator has stored where some of the handlers have ended.
+// RecordEnds records that the operator has stored where some of the handlers have ended.
 func (l *Ledger) RecordEnds(isStored func(id string) bool) {
 	for id, state := range l.ended {
 		if !isStored(id) {
@@ -93,10 +93,10 @@ func (l *Ledger) RecordEnds(isStored func(id string) bool) {
 	}
 }
 
-// Open notes that the attempts of handlers that have not ended may be stored.
+// Open records that the attempts of handlers that have not ended may be stored.
 func (l *Ledger) Open() { maps.Copy(l.open, l.tried) }
 
-// Forget notes that the operator has died: handlers that have ended may be called again.
+// Forget records that the operator has died: handlers that have ended may be called again.
 func (l *Ledger) Forget() {
 	clear(l.tried)
 	clear(l.ended)
@@ -114,7 +114,7 @@ func (l *Ledger) Loosen(ids ...string) {
 	}
 }
 
-// Settle notes that something else has handled everything up to a state.
+// Settle records that something else has handled everything up to a state.
 func (l *Ledger) Settle(id, state string) {
 	l.Loosen(id)
 	l.settled[id] = state

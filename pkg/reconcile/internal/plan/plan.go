@@ -132,8 +132,8 @@ func (p *Plan) selectBackground(f Facts) {
 		return
 	}
 	if !p.Deleting {
-		whole := &handler.Cause{CallContext: p.CallContext, New: p.CallContext.Body.Raw()}
-		p.Background = p.WithoutMisfits(f.Handlers.Background.Where(func(d *handler.Declaration) bool { return d.InScope(whole) }))
+		scope := &handler.Cause{CallContext: p.CallContext, New: p.CallContext.Body.Raw()}
+		p.Background = p.WithoutMisfits(f.Handlers.Background.Where(func(d *handler.Declaration) bool { return d.InScope(scope) }))
 	}
 	needsFinalizer := f.Memory.NeedsFinalizer
 	if needsFinalizer == nil {

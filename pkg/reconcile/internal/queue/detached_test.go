@@ -17,7 +17,7 @@ type taker struct {
 	taken chan string
 }
 
-// taking returns a worker that notes the names of the objects, and returns none of them.
+// taking returns a worker that records the names of the objects, and returns none of them.
 func taking(t *testing.T, q *Queue) taker {
 	w := taker{t, make(chan string, 100)}
 	go func() {

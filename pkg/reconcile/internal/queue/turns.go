@@ -29,7 +29,7 @@ func (t *turns) join(resource string) (turn int) {
 // again returns the turn of an object that has one already.
 func (t *turns) again(resource string) (turn int) { return max(t.now, t.last[resource]) }
 
-// take notes that an object was taken.
+// take records that an object was taken.
 func (t *turns) take(turn int) { t.now = max(t.now, turn) }
 
 const (

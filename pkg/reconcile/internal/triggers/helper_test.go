@@ -52,7 +52,7 @@ func pod(t testing.TB, name string, fields ...string) *object.Snapshot {
 	return snapshot.Packed()
 }
 
-// witness notes what it is told.
+// witness records the calls.
 type witness struct{ lines []string }
 
 func (w *witness) Observe(e triggers.Event) {
