@@ -150,5 +150,5 @@ func TestMissingPermissionIsExplained(t *testing.T) {
 		},
 	}).Build()
 	_, err := NewGenerated(Options{Names: hosts, Store: NewSecret(api, "ns", "certs")}).Open(t.Context())
-	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("in the Secret ns/certs, but this replica is not allowed to read it: allow the service account to get, create and update it")))
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("in the Secret ns/certs, but this replica is not allowed to read it. Allow the service account to get, create and update it")))
 }
