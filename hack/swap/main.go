@@ -1,0 +1,135 @@
+// Command swap proves that operators can be swapped in the middle of their work: two builds of this
+// library, as in a rolling update, or a build and a running Kopf.
+//
+//	go run ./hack/swap -a main -b .                          # the build of a git ref, and that of the work tree
+//	go run ./hack/swap -a . -b kopf -kopf 'kopf run --standalone -n {namespace} {file}'
+//	go run ./hack/swap -a main -b . -seed 17 -seeds 1 -v     # one seed again, with its history
+//
+// Each seed has a few objects, which are created, changed, and deleted while one operator after
+// another is killed or stopped, and the other one continues. Both have the same handlers
+// (operator/main.go, handlers.py): for creations, updates, a field, resumptions, and deletions, and
+// sub-handlers. The objects say which attempts fail. The handlers write all calls to a journal, and
+// a watch has all versions of the objects. From both, oracle.go finds what must not happen:
+//
+//   - A handler is called again although the object has the record that it has ended.
+//   - A handler has another number of attempts than its record says, or is called too early.
+//   - A handler that has failed temporarily is not called again.
+//   - A record cannot be read, or it, or anything else, is left on the object at the end.
+//   - The result of a handler is lost.
+//   - A deletion does not end, or ends before its handlers have.
+//   - Between builds of this library: a handler misses a change, or sees one twice.
+//
+// What happens depends on the seed, when it happens also on the machine: repeat a seed several
+// times. The operators run on a temporary control plane, whose programs `make envtest-assets`
+// builds. Kopf is not a part of this repository: the command that runs it comes from -kopf, or from
+// the environment variable KOPF_COMMAND. A shell runs it, with KUBECONFIG, and with the paths in
+// place of {file} and the namespace in place of {namespace}.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// options are the flags.
+type options struct {
+	a, b     string
+	kopf     string
+	seeds    int
+	seed     uint64
+	parallel int
+	patience time.Duration
+	verbose  bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.a, "a", "main", "what runs first if the seed is even: a git ref, . for the work tree, or kopf")
+	flag.StringVar(&o.b, "b", ".", "what runs first if the seed is odd")
+	flag.StringVar(&o.kopf, "kopf", os.Getenv("KOPF_COMMAND"), "the `command` that runs Kopf with {file} in {namespace}; default: KOPF_COMMAND")
+	flag.IntVar(&o.seeds, "seeds", 20, "the number of seeds")
+	flag.Uint64Var(&o.seed, "seed", rand.Uint64N(1_000_000), "the first seed; default: a random one")
+	flag.IntVar(&o.parallel, "p", 2, "run as many seeds at the same time")
+	flag.DurationVar(&o.patience, "patience", 90*time.Second, "how long an operator may take to start, and the last one to finish")
+	flag.BoolVar(&o.verbose, "v", false, "print the history of every seed, not only of those that fail")
+	flag.Parse()
+	klog.SetLogger(klog.Background().V(10)) // the watch may break when the program ends
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Stdout, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "swap:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer, o options) (err error) {
+	if flag.NArg() > 0 || o.seeds < 1 || o.parallel < 1 {
+		return errors.New("there are no arguments besides the flags, and -seeds and -p are at least 1; see -help")
+	}
+	dir, err := os.MkdirTemp("", "swap-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	parties, err := prepare(ctx, dir, o)
+	if err != nil {
+		return err
+	}
+	arena, err := openArena(dir, o.patience)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, arena.close()) }()
+	return swapAll(ctx, out, arena, parties, o)
+}
+
+// swapAll runs all seeds, and prints a line for each.
+func swapAll(ctx context.Context, out io.Writer, arena *arena, parties [2]party, o options) error {
+	results := make(chan result)
+	seeds := make(chan uint64)
+	for range o.parallel {
+		go func() {
+			for seed := range seeds {
+				results <- arena.swap(ctx, parties, seed)
+			}
+		}()
+	}
+	go func() {
+		defer close(seeds)
+		for i := range o.seeds {
+			seeds <- o.seed + uint64(i) //nolint:gosec // not negative
+		}
+	}()
+	var total counts
+	failed := 0
+	for range o.seeds {
+		r := <-results
+		total.add(r.counts)
+		_, _ = fmt.Fprintln(out, r)
+		if r.failed() {
+			failed++
+		}
+		if r.failed() || o.verbose {
+			_, _ = fmt.Fprint(out, r.story())
+		}
+	}
+	_, _ = fmt.Fprintf(out, "%d seeds: %s\n", o.seeds, total)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d seeds have failed; repeat one with -a %s -b %s -seeds 1 -seed N", failed, o.seeds, o.a, o.b)
+	}
+	return nil
+}
