@@ -51,13 +51,13 @@ type trial struct {
 	history   *history
 	namespace string
 	processes *processes
-	logs      []string // the files
-	journal   string   // the address
+	logs      []string     // the files
+	kopf      map[int]bool // the numbers of the processes of Kopf
 }
 
 // newTrial makes a namespace, and starts the journal and the watch of a seed.
 func (a *arena) newTrial(ctx context.Context, seed uint64) (r *trial, stop func() error, err error) {
-	r = &trial{arena: a, history: newHistory(), namespace: fmt.Sprintf("seed-%d", seed)}
+	r = &trial{arena: a, history: newHistory(), kopf: map[int]bool{}, namespace: fmt.Sprintf("seed-%d", seed)}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}}
 	if err := a.cluster.Client().Create(ctx, namespace); err != nil {
 		return nil, nil, err
@@ -136,6 +136,9 @@ func (r *trial) act(ctx context.Context, a action) error {
 // start starts the next process, and returns when it is ready.
 func (r *trial) start(p party) (*process, error) {
 	number := r.history.next("The operator starts: " + p.name)
+	if p.isKopf {
+		r.kopf[number] = true
+	}
 	log := filepath.Join(r.dir, fmt.Sprintf("%s-%d.log", r.namespace, number))
 	r.logs = append(r.logs, log)
 	events, stop := r.history.follow()

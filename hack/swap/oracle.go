@@ -30,17 +30,15 @@ func (a *attempt) failed() bool { return a.end == nil || !a.end.isFinal() }
 // judge finds in a history what must not happen.
 type judge struct {
 	events []event
-	// kopf reports whether some of the processes are those of Kopf, and kopfProcesses has their
-	// numbers. Kopf has fewer guarantees.
-	kopf          bool
-	kopfProcesses map[int]bool
-
+	// kopf has the numbers of the processes of Kopf, which has fewer guarantees.
+	kopf   map[int]bool
 	broken []string
 }
 
-func newJudge(events []event, kopf bool, kopfProcesses map[int]bool) *judge {
-	return &judge{events: events, kopf: kopf, kopfProcesses: kopfProcesses}
-}
+func newJudge(events []event, kopf map[int]bool) *judge { return &judge{events: events, kopf: kopf} }
+
+// isWithKopf reports whether Kopf has taken part.
+func (j *judge) isWithKopf() bool { return len(j.kopf) > 0 }
 
 // judge returns what is wrong, one a line.
 func (j *judge) judge() []string {
@@ -102,14 +100,16 @@ func (j *judge) judgeObject(name string, events []event) {
 			s.findStored(a, all[i+1:])
 		}
 		for i, a := range all {
-			s.judgeStart(a)
-			s.judgeRepetition(a, all[:i])
+			if s.judgeStart(a) {
+				s.judgeRepetition(a, all[:i])
+			}
 		}
 		s.judgeRetries(all)
-		if !s.kopf {
+		if !s.isWithKopf() {
 			s.judgeDifferences(id, all)
 		}
 	}
+	s.judgeFinalizer()
 	s.judgeEnd()
 }
 
@@ -163,11 +163,13 @@ func hasEnded(before, v *version, id string) bool {
 // clockSlack is how much earlier than the stored time an attempt may start: times are rounded.
 const clockSlack = 5 * time.Millisecond
 
-// judgeStart compares an attempt with the record in the version that its handler has seen.
-func (s *subject) judgeStart(a *attempt) {
+// judgeStart compares an attempt with the record in the version that its handler has seen. It returns
+// false if the attempt must not be there.
+func (s *subject) judgeStart(a *attempt) bool {
 	v := s.versions[a.number]
 	if v == nil {
-		return // the object was gone, or the watch has not shown it
+		s.breach("%s: the watch has not shown version %d", a, a.number)
+		return true
 	}
 	r := v.record(a.Handler)
 	switch {
@@ -179,11 +181,13 @@ func (s *subject) judgeStart(a *attempt) {
 		// Another process resumes again.
 	case r.Finished():
 		s.breach("%s: its end is recorded in version %d", a, a.number)
+		return false
 	case string(r.Purpose) == a.Reason && a.Retry != r.Retries:
 		s.breach("%s: version %d has %d attempts", a, a.number, r.Retries)
 	case a.at.Add(clockSlack).Before(r.Delayed):
 		s.breach("%s: it starts %s too early", a, r.Delayed.Sub(a.at))
 	}
+	return true
 }
 
 // isFirst reports whether an attempt is the first one of its handler in its process.
@@ -201,8 +205,11 @@ func (s *subject) judgeRepetition(a *attempt, earlier []*attempt) {
 	if s.attempts[a.Handler+"/x"] != nil {
 		return // a parent is called again for its sub-handlers, which are judged themselves
 	}
-	for _, other := range earlier {
+	for i, other := range earlier {
 		if other.stored < 0 || other.Step != a.Step || other.Reason != a.Reason || a.Handler == "resumed" && !s.isSameCycle(a, other) {
+			continue
+		}
+		if s.isUnknownToKopf(other, append(earlier[i+1:len(earlier):len(earlier)], a)) {
 			continue
 		}
 		v := s.events[other.stored].version
@@ -220,6 +227,17 @@ func (s *subject) isSameCycle(a, b *attempt) bool {
 	return a.Process == b.Process && before != nil && after != nil && number(before.base) == number(after.base)
 }
 
+// isUnknownToKopf reports whether the end of an attempt is only in the annotation of the open cycle, as
+// that of a handler that is more than one state ahead, and Kopf has called the handler since.
+func (s *subject) isUnknownToKopf(a *attempt, since []*attempt) bool {
+	v := s.events[a.stored].version
+	if r := v.record(a.Handler); r != nil && r.Finished() || v.cycle == nil {
+		return false
+	}
+	_, isAhead := v.cycle.At[a.Handler]
+	return isAhead && slices.ContainsFunc(since, func(other *attempt) bool { return s.kopf[other.Process] })
+}
+
 // judgeRetries finds handlers that have failed temporarily, and are not called again.
 func (s *subject) judgeRetries(all []*attempt) {
 	last := all[len(all)-1]
@@ -227,7 +245,7 @@ func (s *subject) judgeRetries(all []*attempt) {
 	case !last.failed():
 	case s.last.gone && !isDeletion(last.Handler):
 		// The deletion has ended its cycle.
-	case s.kopf && last.Handler == "resumed":
+	case s.isWithKopf() && last.Handler == "resumed":
 		// Kopf does not resume objects whose creation has not ended.
 	default:
 		s.breach("%s: it has failed, and is not called again", last)
@@ -279,7 +297,7 @@ func (s *subject) judgeEnd() {
 	if s.last.base == nil || *s.last.base != s.last.step {
 		s.breach("the last handled state is of step %s, not %d", number(s.last.base), s.last.step)
 	}
-	if s.last.cycle && !s.isFinishedByKopf() {
+	if s.last.cycle != nil && !s.isFinishedByKopf() {
 		s.breach("the annotation of the open cycle is left")
 	}
 	if !s.last.held {
@@ -288,13 +306,27 @@ func (s *subject) judgeEnd() {
 	s.judgeResults()
 }
 
-// judgeRelease expects that the handlers of a deletion have ended before the finalizer was removed.
+// judgeRelease expects that the handlers of a deletion have ended before the object is gone. An API
+// server deletes an object at once if the finalizer is added while it handles the request.
 func (s *subject) judgeRelease() {
-	held := slices.ContainsFunc(s.events, func(e event) bool { return e.version != nil && e.version.held })
+	held := slices.ContainsFunc(s.events, func(e event) bool { return e.version != nil && e.version.held && e.version.deleting })
 	for _, id := range []string{"delete_one", "delete_two"} {
 		all := s.attempts[id]
 		if held && (len(all) == 0 || all[len(all)-1].failed()) {
 			s.breach("it is gone before %s has ended", id)
+		}
+	}
+}
+
+// judgeFinalizer expects that the finalizer is not removed before the deletion.
+func (s *subject) judgeFinalizer() {
+	held := false
+	for _, e := range s.events {
+		if v := e.version; v != nil && !v.gone {
+			if held && !v.held && !v.deleting {
+				s.breach("version %d has lost the finalizer", v.number)
+			}
+			held = v.held
 		}
 	}
 }
@@ -309,14 +341,15 @@ func (s *subject) isFinishedByKopf() bool {
 			continue
 		}
 		if before != nil && number(before.base) != number(e.version.base) {
-			finished = s.kopfProcesses[e.process]
+			finished = s.kopf[e.process]
 		}
 		before = e.version
 	}
 	return finished
 }
 
-// judgeResults expects the results of handlers in the status, and nothing else.
+// judgeResults expects the results of handlers in the status, and nothing else. Kopf stores the
+// records first: if it is killed before it stores the results, they are lost.
 func (s *subject) judgeResults() {
 	for _, key := range slices.Sorted(maps.Keys(s.last.status)) {
 		if s.attempts[key] == nil {
@@ -327,7 +360,7 @@ func (s *subject) judgeResults() {
 		var want any
 		for _, a := range slices.Backward(all) {
 			if !a.failed() {
-				if a.end.Outcome == "success" && a.stored >= 0 && id != "resumed" {
+				if a.end.Outcome == "success" && a.stored >= 0 && id != "resumed" && !s.kopf[a.Process] {
 					want = a.Step
 				}
 				break

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,7 +52,7 @@ func (p *processes) start(of party, number int, log string) (*process, error) {
 		return nil, err
 	}
 	command := exec.Command(p.shell, "-c", "exec "+strings.ReplaceAll(of.command, "{namespace}", p.namespace)) //nolint:gosec // what the user wants
-	command.Env = append(p.environment, fmt.Sprintf("SWAP_PROCESS=%d", number))
+	command.Env = append(slices.Clip(p.environment), fmt.Sprintf("SWAP_PROCESS=%d", number))
 	command.Stdout, command.Stderr = file, file
 	separate(command)
 	if err := command.Start(); err != nil {
@@ -65,7 +66,7 @@ func (p *processes) start(of party, number int, log string) (*process, error) {
 // kill ends the process at once, and returns when it has ended.
 func (p *process) kill() {
 	kill(p.command.Process)
-	<-p.done
+	<-p.done //nolint:errcheck // it is that of the signal
 }
 
 // stop asks the process to end, and returns when it has ended.

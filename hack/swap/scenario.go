@@ -99,10 +99,12 @@ func newEnding(dice *rand.Rand) ending {
 // addObject adds the life of an object: it is created, changed a few times, and perhaps deleted.
 func (s *scenario) addObject(dice *rand.Rand, name string) {
 	items := []string{"x", "y", "z"}[:dice.IntN(4)]
-	at := dice.IntN(max(1, len(s.phases)-2))
+	last := len(s.phases) - 1
+	at := dice.IntN(max(1, last))
 	changed := 1
-	for step := 1; ; step++ {
-		if step == 1 || dice.IntN(2) == 0 {
+	for step := range 1 + dice.IntN(6) {
+		step++
+		if step > 1 && dice.IntN(2) == 0 {
 			changed = step
 		}
 		change := action{verb: update, object: name, spec: map[string]any{"step": step, "a": changed, "items": items, "plan": plans(dice)}}
@@ -110,12 +112,9 @@ func (s *scenario) addObject(dice *rand.Rand, name string) {
 			change.verb = create
 		}
 		s.add(dice, at, change)
-		at += []int{0, 1, 1, 2}[dice.IntN(4)]
-		if at >= len(s.phases) || step == 6 {
-			break
-		}
+		at = min(last, at+[]int{0, 1, 1, 2}[dice.IntN(4)])
 	}
-	if at < len(s.phases) && dice.IntN(2) == 0 {
+	if dice.IntN(2) == 0 {
 		s.add(dice, at, action{verb: remove, object: name})
 	}
 }
@@ -156,7 +155,7 @@ func plans(dice *rand.Rand) map[string]any {
 		if dice.IntN(5) < 2 {
 			p.Fails = 1 + dice.IntN(3)
 		}
-		if dice.IntN(30) == 0 {
+		if dice.IntN(30) == 0 && id != "parent" { // it would end its sub-handlers, too
 			p.Fails, p.With = 5, "permanent"
 		}
 		text, err := json.Marshal(p)

@@ -80,10 +80,9 @@ func (a *arena) swap(ctx context.Context, parties [2]party, seed uint64) result 
 		return result
 	}
 	result.history = r.history
-	broken, err := r.live(ctx, newScenario(seed), parties, &result.counts)
+	result.broken, err = r.live(ctx, newScenario(seed), parties, &result.counts)
 	result.err = errors.Join(err, stop())
-	j := newJudge(r.history.all(), parties[0].isKopf || parties[1].isKopf, r.kopfProcesses(parties))
-	result.broken = append(broken, j.judge()...)
+	result.broken = append(result.broken, newJudge(r.history.all(), r.kopf).judge()...)
 	result.count(r.history.all())
 	logs, err := r.readLogs()
 	result.broken = append(result.broken, logs...)
@@ -267,17 +266,6 @@ func (c *counts) count(events []event) {
 			c.failures++
 		}
 	}
-}
-
-// kopfProcesses returns the numbers of the processes of Kopf.
-func (r *trial) kopfProcesses(parties [2]party) map[int]bool {
-	found := map[int]bool{}
-	for _, e := range r.history.all() {
-		if strings.HasSuffix(e.note, "The operator starts: "+kopf) && (parties[0].isKopf || parties[1].isKopf) {
-			found[e.process] = true
-		}
-	}
-	return found
 }
 
 // alarming matches what no operator may log here: that it does not understand what is stored, or has

@@ -29,12 +29,34 @@ type version struct {
 	step, a  int64
 	base     *int64                     // the step of the base
 	records  map[string]*storage.Record // by the names of the annotations
-	cycle    bool                       // there is an open cycle
+	cycle    *openCycle                 // nil: there is none
 	held     bool                       // by the finalizer
 	deleting bool
 	gone     bool
 	status   map[string]any
 	broken   []string // what cannot be read
+}
+
+// openCycle has the states at which handlers of a cycle have ended.
+type openCycle struct {
+	Cycle  string
+	First  essence
+	States []essence
+	At     map[string]int
+}
+
+// essence is a state of the object.
+type essence struct{ Spec struct{ Step *int64 } }
+
+func (c *openCycle) String() string {
+	text := fmt.Sprintf("open cycle %s: first %s, then", c.Cycle, number(c.First.Spec.Step))
+	for _, state := range c.States {
+		text += " " + number(state.Spec.Step)
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.At)) {
+		text += fmt.Sprintf(", %s at %d", id, c.At[id])
+	}
+	return text
 }
 
 // newVersion reads a version of an object.
@@ -67,7 +89,7 @@ func newVersion(obj *unstructured.Unstructured) *version {
 func (v *version) read(name, text string) error {
 	switch name {
 	case baseName:
-		base := struct{ Spec struct{ Step *int64 } }{}
+		base := essence{}
 		err := json.Unmarshal([]byte(text), &base)
 		v.base = base.Spec.Step
 		if err == nil && v.base == nil {
@@ -75,8 +97,8 @@ func (v *version) read(name, text string) error {
 		}
 		return err
 	case cycleName:
-		v.cycle = true
-		return json.Unmarshal([]byte(text), &struct{}{})
+		v.cycle = &openCycle{}
+		return json.Unmarshal([]byte(text), v.cycle)
 	case touchName:
 		return nil
 	}
@@ -107,15 +129,21 @@ func (v *version) String() string {
 		if r.Failure {
 			word += " failure"
 		}
+		if r.Cycle != "" {
+			word += " in " + r.Cycle
+		}
 		if !r.Delayed.IsZero() && !r.Finished() {
 			word += " until " + r.Delayed.Format("05.000")
 		}
 		words = append(words, word)
 	}
+	if v.cycle != nil {
+		words = append(words, v.cycle.String())
+	}
 	flags := []struct {
 		name string
 		set  bool
-	}{{"open cycle", v.cycle}, {"finalizer", v.held}, {"deleted", v.deleting}}
+	}{{"finalizer", v.held}, {"deleted", v.deleting}}
 	for _, flag := range flags {
 		if flag.set {
 			words = append(words, flag.name)

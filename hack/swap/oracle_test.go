@@ -1,0 +1,213 @@
+package main
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// tale makes a history in which everything is as it must be, unless a test spoils it.
+type tale struct {
+	events  []event
+	version int
+	process int
+	results map[string]any // of the successful calls
+	free    bool           // without a finalizer
+	deleted bool
+}
+
+// stored adds a version. The annotations have short names.
+func (t *tale) stored(step int64, annotations map[string]any) {
+	t.version++
+	long := map[string]any{}
+	for name, text := range annotations {
+		long[prefix+name] = text
+	}
+	metadata := map[string]any{"name": "one", "resourceVersion": number(ptr(int64(t.version))), "annotations": long}
+	if !t.free {
+		metadata["finalizers"] = []any{finalizer}
+	}
+	if t.deleted {
+		metadata["deletionTimestamp"] = "2000-01-01T00:00:00Z"
+	}
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": metadata,
+		"spec":     map[string]any{"step": step, "a": step},
+		"status":   maps.Clone(t.results),
+	}}
+	t.events = append(t.events, event{at: time.Unix(int64(len(t.events)), 0), process: t.process, object: "one", version: newVersion(obj)})
+}
+
+// called adds a call that sees the last version. Without an outcome, it is interrupted.
+func (t *tale) called(id, reason string, retry int, before *int64, step int64, outcome string) {
+	c := call{
+		Process: t.process, Phase: "start", Handler: id, Name: "one", Reason: reason, Retry: retry,
+		Version: number(ptr(int64(t.version))), Step: step, Old: before, New: &step,
+	}
+	end := c
+	end.Phase, end.Outcome = "end", outcome
+	t.events = append(t.events, event{at: time.Unix(int64(len(t.events)), 0), process: t.process, object: "one", call: &c})
+	if outcome == "success" {
+		t.results[id] = map[string]any{"step": step}
+	}
+	if outcome != "" {
+		t.events = append(t.events, event{at: time.Unix(int64(len(t.events)), 0), process: t.process, object: "one", call: &end})
+	}
+}
+
+func (t *tale) gone() {
+	t.version++
+	t.events = append(t.events, event{object: "one", version: &version{number: uint64(t.version), gone: true}}) //nolint:gosec // small
+}
+
+func ptr(n int64) *int64 { return &n }
+
+const (
+	baseOf1 = `{"spec":{"step":1}}`
+	baseOf2 = `{"spec":{"step":2}}`
+	success = `{"purpose":"update","retries":1,"success":true}`
+	retried = `{"purpose":"update","retries":1}`
+)
+
+func TestOracle(t *testing.T) {
+	none := map[string]any{baseName: baseOf1}
+	done := map[string]any{baseName: baseOf2}
+	tests := map[string]struct {
+		tell func(*tale)
+		kopf bool
+		want string // a part of the only finding
+	}{
+		"an update with a retry": {func(t *tale) {
+			t.called("both", "update", 0, ptr(1), 2, "temporary")
+			t.stored(2, map[string]any{baseName: baseOf1, "both": retried})
+			t.process = 2
+			t.called("both", "update", 1, ptr(1), 2, "success")
+			t.stored(2, done)
+		}, false, ""},
+		"a call whose end is not stored before the kill": {func(t *tale) {
+			t.called("both", "update", 0, ptr(1), 2, "success")
+			t.process = 2
+			t.called("both", "update", 0, ptr(1), 2, "success")
+			t.stored(2, done)
+		}, false, ""},
+		"a call in spite of the record that it sees": {func(t *tale) {
+			t.called("both", "update", 0, ptr(1), 2, "success")
+			t.stored(2, map[string]any{baseName: baseOf1, "both": success})
+			t.called("both", "update", 1, ptr(1), 2, "success")
+			t.stored(2, done)
+		}, true, "its end is recorded"},
+		"a call after the end of the cycle": {func(t *tale) {
+			t.called("both", "update", 0, ptr(1), 2, "success")
+			t.stored(2, done)
+			t.process = 2
+			t.called("both", "update", 0, ptr(1), 2, "success")
+			t.stored(2, done)
+		}, true, "it is called again"},
+		"attempts that are forgotten": {func(t *tale) {
+			t.called("both", "update", 0, ptr(1), 2, "temporary")
+			t.stored(2, map[string]any{baseName: baseOf1, "both": retried})
+			t.called("both", "update", 0, ptr(1), 2, "success")
+			t.stored(2, done)
+		}, false, "has 1 attempts"},
+		"a retry that comes too early": {func(t *tale) {
+			t.called("both", "update", 0, ptr(1), 2, "temporary")
+			t.stored(2, map[string]any{baseName: baseOf1, "both": `{"purpose":"update","retries":1,"delayed":"2000-01-01T00:00:00+00:00"}`})
+			t.called("both", "update", 1, ptr(1), 2, "success")
+			t.stored(2, done)
+		}, false, "too early"},
+		"a retry that is lost": {func(t *tale) {
+			t.called("both", "update", 0, ptr(1), 2, "temporary")
+			t.stored(2, done)
+		}, true, "is not called again"},
+		"a change that is missed": {func(t *tale) {
+			t.called("both", "update", 0, ptr(1), 2, "success")
+			t.stored(2, done)
+			t.stored(4, done)
+			t.called("both", "update", 0, ptr(3), 4, "success")
+			t.stored(4, map[string]any{baseName: `{"spec":{"step":4}}`})
+		}, false, "with the change from 3 to 4 after that to 2"},
+		"a record that is left": {func(t *tale) {
+			t.called("both", "update", 0, ptr(1), 2, "success")
+			t.stored(2, map[string]any{baseName: baseOf2, "update": retried})
+		}, false, "the record of update is left"},
+		"a record that cannot be read": {func(t *tale) {
+			t.stored(2, map[string]any{baseName: baseOf1, "both": "{"})
+			t.called("both", "update", 0, ptr(1), 2, "success")
+			t.stored(2, done)
+		}, false, "cannot be read"},
+		"a state that is not handled": {func(t *tale) { t.stored(2, none) }, true, "the last handled state is of step 1"},
+		"a cycle that is left open": {func(t *tale) {
+			t.called("both", "update", 0, ptr(1), 2, "success")
+			t.stored(2, map[string]any{baseName: baseOf2, cycleName: `{"cycle":"1","first":` + baseOf2 + `}`})
+		}, true, "the annotation of the open cycle is left"},
+		"a result that is lost": {func(t *tale) {
+			t.called("both", "update", 0, ptr(1), 2, "success")
+			delete(t.results, "both")
+			t.stored(2, done)
+		}, true, "the result of both is <nil>"},
+		"a status of somebody": {func(t *tale) {
+			t.results["kopf"] = map[string]any{}
+			t.stored(1, none)
+		}, true, "the status has kopf"},
+		"a deletion": {func(t *tale) {
+			t.deleted = true
+			t.stored(1, none)
+			t.called("delete_one", "delete", 0, nil, 1, "success")
+			t.called("delete_two", "delete", 0, nil, 1, "permanent")
+			t.gone()
+		}, false, ""},
+		"a deletion that does not wait for its handlers": {func(t *tale) {
+			t.deleted = true
+			t.stored(1, none)
+			t.called("delete_one", "delete", 0, nil, 1, "success")
+			t.gone()
+		}, false, "it is gone before delete_two has ended"},
+		"a deletion that does not end": {func(t *tale) {
+			t.deleted = true
+			t.stored(1, none)
+		}, false, "its deletion has not ended"},
+		"a finalizer that is removed too early": {func(t *tale) {
+			t.free = true
+			t.stored(1, none)
+			t.gone()
+		}, false, "has lost the finalizer"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			tale := &tale{process: 1, results: map[string]any{}}
+			tale.stored(1, none)
+			test.tell(tale)
+			var kopf map[int]bool
+			if test.kopf {
+				kopf = map[int]bool{99: true} // another one
+			}
+			found := newJudge(tale.events, kopf).judge()
+			text := strings.Join(found, "\n")
+			if test.want == "" && text != "" || !strings.Contains(text, test.want) || len(found) > 1 {
+				t.Errorf("got %q, want %q", text, test.want)
+			}
+		})
+	}
+}
+
+// TestWhatOnlyKopfDoes expects that the documented limits of Kopf are no findings, and that they are
+// without Kopf.
+func TestWhatOnlyKopfDoes(t *testing.T) {
+	ahead := map[string]any{baseName: baseOf1, cycleName: `{"cycle":"9","first":` + baseOf1 + `,"states":[` + baseOf2 + `],"at":{"both":0}}`}
+	tale := &tale{process: 1, results: map[string]any{}}
+	tale.stored(2, map[string]any{baseName: `{"spec":{"step":0}}`})
+	tale.called("both", "update", 0, ptr(0), 2, "success")
+	tale.stored(2, ahead)
+	tale.process = 2
+	tale.called("both", "update", 0, ptr(1), 2, "success")
+	tale.stored(2, map[string]any{baseName: baseOf2, cycleName: ahead[cycleName]})
+	if found := newJudge(tale.events, map[int]bool{2: true}).judge(); len(found) > 0 {
+		t.Errorf("with Kopf: %q", found)
+	}
+	if found := newJudge(tale.events, map[int]bool{99: true}).judge(); len(found) != 2 {
+		t.Errorf("without Kopf: %q", found)
+	}
+}
