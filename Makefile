@@ -98,6 +98,10 @@ storm: envtest-assets ## Break operators at random for DURATION, and print the s
 virtual-storm: ## Break operators at random in virtual time, SEEDS times, or repeat the storm of one SEED
 	@$(if $(SEED),GOMAXPROCS=1 KOPF_TEST_SERVER=memory) go test -v -timeout 0 ./test/faults -run '^TestVirtualStorm$$' $(if $(SEED),-seed $(SEED),-virtual-seeds $(SEEDS)) $(TESTFLAGS)
 
+.PHONY: swap
+swap: envtest-assets ## Swap the operators of two builds, or of a build and Kopf, in the middle of their work (ARGS)
+	@$(WITH_ASSETS) nice go run ./test/swap $(ARGS)
+
 .PHONY: mutate
 mutate: ## Break the write protocol in every small way, and list what no test notices (ARGS: files, -thorough, -storm)
 	@nice -n 10 go run ./hack/mutate $(ARGS)

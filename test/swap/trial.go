@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -39,9 +40,10 @@ type result struct {
 	seed    uint64
 	took    time.Duration
 	history *history
-	broken  []string // what must not happen
-	logs    string   // the last lines of the processes
-	err     error    // the program could not do its work
+	broken  []string       // what must not happen
+	known   map[string]int // the repetitions of calls that have an excuse
+	logs    string         // the last lines of the processes
+	err     error          // the program could not do its work
 }
 
 func (r result) failed() bool { return r.err != nil || len(r.broken) > 0 }
@@ -51,7 +53,11 @@ func (r result) String() string {
 	if r.failed() {
 		outcome = "FAILED"
 	}
-	return fmt.Sprintf("seed %d: %s in %.1fs: %s", r.seed, outcome, r.took.Seconds(), r.counts)
+	text := fmt.Sprintf("seed %d: %s in %.1fs: %s", r.seed, outcome, r.took.Seconds(), r.counts)
+	for _, why := range slices.Sorted(maps.Keys(r.known)) {
+		text += fmt.Sprintf("; %d %s", r.known[why], why)
+	}
+	return text
 }
 
 // story is the history, and what is wrong with it.
@@ -82,7 +88,9 @@ func (a *arena) swap(ctx context.Context, parties [2]party, seed uint64) result 
 	result.history = r.history
 	result.broken, err = r.live(ctx, newScenario(seed), parties, &result.counts)
 	result.err = errors.Join(err, stop())
-	result.broken = append(result.broken, newJudge(r.history.all(), r.kopf).judge()...)
+	j := newJudge(r.history.all(), r.kopf)
+	result.broken = append(result.broken, j.judge()...)
+	result.known = j.known
 	result.count(r.history.all())
 	logs, err := r.readLogs()
 	result.broken = append(result.broken, logs...)

@@ -193,21 +193,79 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// TestWhatOnlyKopfDoes expects that the documented limits of Kopf are no findings, and that they are
-// without Kopf.
-func TestWhatOnlyKopfDoes(t *testing.T) {
+// TestKnownRepetitions expects that calls that are repeated because Kopf takes part have an excuse, and
+// that they have none without Kopf.
+func TestKnownRepetitions(t *testing.T) {
 	ahead := map[string]any{baseName: baseOf1, cycleName: `{"cycle":"9","first":` + baseOf1 + `,"states":[` + baseOf2 + `],"at":{"both":0}}`}
-	tale := &tale{process: 1, results: map[string]any{}}
-	tale.stored(2, map[string]any{baseName: `{"spec":{"step":0}}`})
-	tale.called("both", "update", 0, ptr(0), 2, "success")
-	tale.stored(2, ahead)
-	tale.process = 2
-	tale.called("both", "update", 0, ptr(1), 2, "success")
-	tale.stored(2, map[string]any{baseName: baseOf2, cycleName: ahead[cycleName]})
-	if found := newJudge(tale.events, map[int]bool{2: true}).judge(); len(found) > 0 {
-		t.Errorf("with Kopf: %q", found)
+	deleted := map[string]any{baseName: baseOf1, "delete_one": `{"purpose":"delete","retries":1,"success":true}`, "both": retried}
+	tests := map[string]struct {
+		tell func(*tale)
+		kopf int // the process
+		want string
+	}{
+		aheadOfKopf: {func(t *tale) {
+			t.called("both", "update", 0, ptr(1), 2, "success")
+			t.stored(2, ahead)
+			t.process = 2
+			t.called("both", "update", 0, ptr(1), 2, "success")
+			t.stored(2, map[string]any{baseName: baseOf2})
+		}, 2, aheadOfKopf},
+		forgottenByKopf: {func(t *tale) {
+			t.deleted = true
+			t.stored(1, map[string]any{baseName: baseOf1, "both": retried})
+			t.called("delete_one", "delete", 0, nil, 1, "success")
+			t.stored(1, deleted)
+			t.process = 2
+			t.called("delete_two", "delete", 0, nil, 1, "success")
+			t.stored(1, map[string]any{baseName: baseOf1})
+			t.called("delete_one", "delete", 0, nil, 1, "success")
+			t.gone()
+		}, 2, forgottenByKopf},
+		keptByKopf: {func(t *tale) {
+			t.deleted = true
+			t.stored(1, map[string]any{baseName: `{"spec":{"step":0}}`})
+			t.called("delete_one", "delete", 0, nil, 1, "success")
+			t.called("delete_two", "delete", 0, nil, 1, "success")
+			t.stored(1, map[string]any{baseName: baseOf1})
+			t.process = 2
+			t.called("delete_one", "delete", 0, nil, 1, "success")
+			t.called("delete_two", "delete", 0, nil, 1, "success")
+			t.gone()
+		}, 1, keptByKopf},
 	}
-	if found := newJudge(tale.events, map[int]bool{99: true}).judge(); len(found) != 2 {
-		t.Errorf("without Kopf: %q", found)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			tale := &tale{process: 1, results: map[string]any{}}
+			tale.stored(1, map[string]any{baseName: `{"spec":{"step":0}}`})
+			test.tell(tale)
+			j := newJudge(tale.events, map[int]bool{test.kopf: true})
+			if found := j.judge(); len(found) > 0 || j.known[test.want] == 0 {
+				t.Errorf("with Kopf: %q, %v", found, j.known)
+			}
+			if found := newJudge(tale.events, map[int]bool{99: true}).judge(); !strings.Contains(strings.Join(found, "\n"), "it is called again") {
+				t.Errorf("without Kopf: %q", found)
+			}
+		})
+	}
+}
+
+// TestAProcessResumesOnce expects that only another process, or the next cycle, resumes again.
+func TestAProcessResumesOnce(t *testing.T) {
+	for _, again := range []struct {
+		process int
+		base    string
+		want    int
+	}{{1, baseOf1, 1}, {2, baseOf1, 0}, {1, baseOf2, 0}} {
+		tale := &tale{process: 1, results: map[string]any{"resumed": nil}}
+		tale.stored(1, map[string]any{baseName: baseOf1})
+		tale.called("resumed", "update", 0, nil, 1, "success")
+		tale.stored(1, map[string]any{baseName: baseOf1, "resumed": success})
+		tale.stored(1, map[string]any{baseName: again.base})
+		tale.process = again.process
+		tale.called("resumed", "update", 0, nil, 1, "success")
+		tale.stored(1, map[string]any{baseName: baseOf1})
+		if found := newJudge(tale.events, nil).judge(); len(found) != again.want {
+			t.Errorf("%v: %q", again, found)
+		}
 	}
 }

@@ -1,9 +1,9 @@
 // Command swap proves that operators can be swapped in the middle of their work: two builds of this
 // library, as in a rolling update, or a build and a running Kopf.
 //
-//	go run ./hack/swap -a main -b .                          # the build of a git ref, and that of the work tree
-//	go run ./hack/swap -a . -b kopf -kopf 'kopf run --standalone -n {namespace} {file}'
-//	go run ./hack/swap -a main -b . -seed 17 -seeds 1 -v     # one seed again, with its history
+//	go run ./test/swap -a main -b .                          # the build of a git ref, and that of the work tree
+//	go run ./test/swap -a . -b kopf -kopf 'kopf run --standalone -n {namespace} {file}'
+//	go run ./test/swap -a main -b . -seed 17 -seeds 1 -v     # one seed again, with its history
 //
 // Each seed has a few objects, which are created, changed, and deleted while one operator after
 // another is killed or stopped, and the other one continues. Both have the same handlers

@@ -84,7 +84,7 @@ func prepareBuild(ctx context.Context, root, dir, ref string) (party, error) {
 	}
 	program := filepath.Join(dir, "operator")
 	// The paths are trimmed so that the build cache is used although the folder is a new one.
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./hack/swap/operator")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./test/swap/operator")
 	build.Dir = tree
 	if output, err := build.CombinedOutput(); err != nil {
 		return party{}, fmt.Errorf("building the operator with %s: %w\n%s", name, err, output)
@@ -109,7 +109,7 @@ func extract(ctx context.Context, root, dir, commit string) (tree string, err er
 	if err := os.CopyFS(tree, files); err != nil {
 		return "", err
 	}
-	operator := filepath.Join(tree, "hack", "swap", "operator")
+	operator := filepath.Join(tree, "test", "swap", "operator")
 	if err := os.MkdirAll(operator, 0o700); err != nil {
 		return "", err
 	}

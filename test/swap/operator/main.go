@@ -1,9 +1,9 @@
-// Command operator is the operator that hack/swap runs. It compiles with every state of the
+// Command operator is the operator that test/swap runs. It compiles with every state of the
 // repository that can be swapped, so it uses only what all of them have: untyped handlers, which
 // are literals. handlers.py is the same operator for Kopf.
 //
 // The object says what its handlers do: spec.plan has the attempts that fail, by the id of the
-// handler. The handlers report the start and the end of every call to the journal of hack/swap.
+// handler. The handlers report the start and the end of every call to the journal of test/swap.
 package main
 
 import (

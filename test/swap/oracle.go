@@ -33,9 +33,12 @@ type judge struct {
 	// kopf has the numbers of the processes of Kopf, which has fewer guarantees.
 	kopf   map[int]bool
 	broken []string
+	known  map[string]int // repetitions that have an excuse
 }
 
-func newJudge(events []event, kopf map[int]bool) *judge { return &judge{events: events, kopf: kopf} }
+func newJudge(events []event, kopf map[int]bool) *judge {
+	return &judge{events: events, kopf: kopf, known: map[string]int{}}
+}
 
 // isWithKopf reports whether Kopf has taken part.
 func (j *judge) isWithKopf() bool { return len(j.kopf) > 0 }
@@ -206,36 +209,79 @@ func (s *subject) judgeRepetition(a *attempt, earlier []*attempt) {
 		return // a parent is called again for its sub-handlers, which are judged themselves
 	}
 	for i, other := range earlier {
-		if other.stored < 0 || other.Step != a.Step || other.Reason != a.Reason || a.Handler == "resumed" && !s.isSameCycle(a, other) {
-			continue
-		}
-		if s.isUnknownToKopf(other, append(earlier[i+1:len(earlier):len(earlier)], a)) {
+		if other.stored < 0 || other.Step != a.Step || other.Reason != a.Reason || a.Handler == "resumed" && other.Process != a.Process {
 			continue
 		}
 		v := s.events[other.stored].version
-		if other.stored < a.start || v.number <= a.number {
+		if other.stored > a.start && v.number > a.number {
+			continue
+		}
+		since := append(earlier[i+1:len(earlier):len(earlier)], a)
+		if why := s.excuse(a, other, since); why != "" {
+			s.known[why]++
+		} else {
 			s.breach("%s: it is called again, although version %d has its end in process %d", a, v.number, other.Process)
-			return
+		}
+		return
+	}
+}
+
+// These are the repetitions that are known.
+const (
+	// A process resumes once for each object, but again in the next cycle if an earlier process has
+	// begun the first one.
+	resumedAgain = "resumed again in the next cycle"
+	// The end of a handler that is more than one state ahead of the base is only in the annotation of
+	// the open cycle. Kopf does not read it, and calls the handler once more.
+	aheadOfKopf = "ahead of what Kopf knows"
+	// When a deletion ends another cycle, Kopf removes all records, and stores only those that have
+	// changed: it forgets handlers of the deletion that have ended before. Alone, it removes them at
+	// the beginning of the deletion. It does so later if records have a key that it does not know, or
+	// if a process of this library has begun the deletion, and left the records of the other cycle.
+	forgottenByKopf = "forgotten by Kopf in a deletion"
+	// Kopf removes the finalizer after the records. If it is killed in between, all begins anew.
+	keptByKopf = "not released by a killed Kopf"
+)
+
+// excuse returns why an attempt is made although another one has ended for the same change, or "" if it
+// must not be made. Since then, there are some attempts; the attempt is the last of them.
+func (s *subject) excuse(a, ended *attempt, since []*attempt) string {
+	before := s.versions[ended.number]
+	stored := s.events[ended.stored].version
+	seen := s.versions[a.number]
+	if a.Handler == "resumed" && before != nil && seen != nil && number(before.base) != number(seen.base) {
+		return resumedAgain
+	}
+	if !s.isWithKopf() {
+		return ""
+	}
+	byKopf := slices.ContainsFunc(since, func(one *attempt) bool { return s.kopf[one.Process] })
+	record := stored.record(a.Handler)
+	if stored.cycle != nil && (record == nil || !record.Finished()) && byKopf {
+		if _, isAhead := stored.cycle.At[a.Handler]; isAhead {
+			return aheadOfKopf
 		}
 	}
-}
-
-// isSameCycle reports whether a process has made two attempts in one cycle. Every process resumes, and
-// again in the next cycle if an earlier process has begun the first one.
-func (s *subject) isSameCycle(a, b *attempt) bool {
-	before, after := s.versions[a.number], s.versions[b.number]
-	return a.Process == b.Process && before != nil && after != nil && number(before.base) == number(after.base)
-}
-
-// isUnknownToKopf reports whether the end of an attempt is only in the annotation of the open cycle, as
-// that of a handler that is more than one state ahead, and Kopf has called the handler since.
-func (s *subject) isUnknownToKopf(a *attempt, since []*attempt) bool {
-	v := s.events[a.stored].version
-	if r := v.record(a.Handler); r != nil && r.Finished() || v.cycle == nil {
-		return false
+	if a.Reason != "delete" {
+		return ""
 	}
-	_, isAhead := v.cycle.At[a.Handler]
-	return isAhead && slices.ContainsFunc(since, func(other *attempt) bool { return s.kopf[other.Process] })
+	if record == nil && s.kopf[ended.Process] {
+		return keptByKopf
+	}
+	if byKopf && s.hasEndedCycle() {
+		return forgottenByKopf
+	}
+	return ""
+}
+
+// hasEndedCycle reports whether the deletion has ended another cycle.
+func (s *subject) hasEndedCycle() bool {
+	for _, e := range s.events {
+		if e.version != nil && e.version.deleting {
+			return len(e.version.records) > 0
+		}
+	}
+	return false
 }
 
 // judgeRetries finds handlers that have failed temporarily, and are not called again.

@@ -1,4 +1,4 @@
-"""The operator of hack/swap for Kopf: the same handlers as in operator/main.go."""
+"""The operator of test/swap for Kopf: the same handlers as in operator/main.go."""
 import asyncio
 import json
 import os
