@@ -216,8 +216,7 @@ func (s *subject) judgeRepetition(a *attempt, earlier []*attempt) {
 		if other.stored > a.start && v.number > a.number {
 			continue
 		}
-		since := append(earlier[i+1:len(earlier):len(earlier)], a)
-		if why := s.excuse(a, other, since); why != "" {
+		if why := s.excuse(a, other, earlier[i+1:]); why != "" {
 			s.known[why]++
 		} else {
 			s.breach("%s: it is called again, although version %d has its end in process %d", a, v.number, other.Process)
@@ -244,8 +243,8 @@ const (
 )
 
 // excuse returns why an attempt is made although another one has ended for the same change, or "" if it
-// must not be made. Since then, there are some attempts; the attempt is the last of them.
-func (s *subject) excuse(a, ended *attempt, since []*attempt) string {
+// must not be made. There are some attempts between them.
+func (s *subject) excuse(a, ended *attempt, between []*attempt) string {
 	before := s.versions[ended.number]
 	stored := s.events[ended.stored].version
 	seen := s.versions[a.number]
@@ -255,7 +254,7 @@ func (s *subject) excuse(a, ended *attempt, since []*attempt) string {
 	if !s.isWithKopf() {
 		return ""
 	}
-	byKopf := slices.ContainsFunc(since, func(one *attempt) bool { return s.kopf[one.Process] })
+	byKopf := s.kopf[a.Process] || slices.ContainsFunc(between, func(one *attempt) bool { return s.kopf[one.Process] })
 	record := stored.record(a.Handler)
 	if stored.cycle != nil && (record == nil || !record.Finished()) && byKopf {
 		if _, isAhead := stored.cycle.At[a.Handler]; isAhead {
