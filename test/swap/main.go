@@ -22,8 +22,11 @@
 // What happens depends on the seed, when it happens also on the machine: repeat a seed several
 // times. The operators run on a temporary control plane, whose programs `make envtest-assets`
 // builds. Kopf is not a part of this repository: the command that runs it comes from -kopf, or from
-// the environment variable KOPF_COMMAND. A shell runs it, with KUBECONFIG, and with the paths in
-// place of {file} and the namespace in place of {namespace}.
+// the environment variable KOPF_COMMAND. A shell runs it, with KUBECONFIG, and with the path of
+// handlers.py in place of {file} and the namespace in place of {namespace}.
+//
+// Some handlers are known to be called again, mostly because Kopf takes part: a line counts them, and
+// excuse in oracle.go gives the reasons.
 package main
 
 import (
@@ -37,8 +40,6 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
-
-	"k8s.io/klog/v2"
 )
 
 // options are the flags.
@@ -53,29 +54,42 @@ type options struct {
 }
 
 func main() {
-	var o options
-	flag.StringVar(&o.a, "a", "main", "what runs first if the seed is even: a git ref, . for the work tree, or kopf")
-	flag.StringVar(&o.b, "b", ".", "what runs first if the seed is odd")
-	flag.StringVar(&o.kopf, "kopf", os.Getenv("KOPF_COMMAND"), "the `command` that runs Kopf with {file} in {namespace}; default: KOPF_COMMAND")
-	flag.IntVar(&o.seeds, "seeds", 20, "the number of seeds")
-	flag.Uint64Var(&o.seed, "seed", rand.Uint64N(1_000_000), "the first seed; default: a random one")
-	flag.IntVar(&o.parallel, "p", 2, "run as many seeds at the same time")
-	flag.DurationVar(&o.patience, "patience", 90*time.Second, "how long an operator may take to start, and the last one to finish")
-	flag.BoolVar(&o.verbose, "v", false, "print the history of every seed, not only of those that fail")
-	flag.Parse()
-	klog.SetLogger(klog.Background().V(10)) // the watch may break when the program ends
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Stdout, o)
+	err := run(ctx, os.Stdout, os.Args[1:])
 	stop()
-	if err != nil {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "swap:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, o options) (err error) {
-	if flag.NArg() > 0 || o.seeds < 1 || o.parallel < 1 {
-		return errors.New("there are no arguments besides the flags, and -seeds and -p are at least 1; see -help")
+// parse reads the command line.
+func parse(args []string) (o options, err error) {
+	flags := flag.NewFlagSet("swap", flag.ContinueOnError)
+	flags.StringVar(&o.a, "a", "main", "what runs first if the seed is even: a git ref, . for the work tree, or kopf")
+	flags.StringVar(&o.b, "b", ".", "what runs first if the seed is odd")
+	flags.StringVar(&o.kopf, "kopf", os.Getenv("KOPF_COMMAND"), "the `command` that runs Kopf, in a shell with KUBECONFIG: "+
+		"{file} are the handlers, {namespace} is the namespace; default: KOPF_COMMAND")
+	flags.IntVar(&o.seeds, "seeds", 20, "the number of seeds")
+	flags.Uint64Var(&o.seed, "seed", rand.Uint64N(1_000_000), "the first seed; default: a random one")
+	flags.IntVar(&o.parallel, "p", 2, "run as many seeds at the same time")
+	flags.DurationVar(&o.patience, "patience", 90*time.Second, "how long an operator may take to start, and the last one to finish")
+	flags.BoolVar(&o.verbose, "v", false, "print the history of every seed, not only of those that fail")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 || o.seeds < 1 || o.parallel < 1 {
+		return o, errors.New("there are no arguments besides the flags, and -seeds and -p are at least 1; see -help")
+	}
+	return o, nil
+}
+
+func run(ctx context.Context, out io.Writer, args []string) (err error) {
+	o, err := parse(args)
+	if err != nil {
+		return err
 	}
 	dir, err := os.MkdirTemp("", "swap-")
 	if err != nil {
