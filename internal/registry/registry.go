@@ -145,7 +145,7 @@ func (h Handlers) CheckName(name string) error {
 	if name != "" || i < 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %s needs an operator with a name that stays the same for ever: set settings.Name, in kopf.Configure or in the options of the operator", h[i].DeclaredAt, handler.Describe(h[i]))
+	return fmt.Errorf("%s: %s needs an operator with a name that stays the same for ever: set settings.Name in the options of the operator, or by Configure of the registry", h[i].DeclaredAt, handler.Describe(h[i]))
 }
 
 // checkDrift returns an error if handlers of drift can never be called.

@@ -50,14 +50,14 @@
 //	OnChild, OnChildOf, ChildChange          a child of an object was created, changed, or deleted
 //	ChildLabel                               children by a label instead of their owner references
 //
-// Package convergence has the errors about one child, and the fields of a drift. For children that
-// your handlers create themselves, package hierarchy has Adopt, Label, AppendOwnerReference, and
-// others.
+// Package pkg/model/convergence has the errors about one child, and the fields of a drift. For
+// children that your handlers create themselves, package pkg/hierarchy has Adopt, Label,
+// AppendOwnerReference, and others.
 //
 // # Resources
 //
 //	Resource, Everything                     by name, as for kubectl
-//	Selector                                 the result, also of By and Func in package selector
+//	Selector                                 the result, also of By and Func in pkg/model/selector
 //	Needs                                    what handlers do with a client, for the roles
 //
 // # Handlers of Go types
@@ -73,14 +73,14 @@
 //	Daemon, Task                             runs as long as the object exists and matches
 //	Timer, Tick                              called for the object on a schedule
 //
-// Package stop has the reasons why a daemon must stop.
+// Package pkg/model/stop has the reasons why a daemon must stop.
 //
 // # Admission
 //
 //	OnValidate, OnMutate, Admission          called before the API server stores an object
 //	Reject, AdmissionError                   reject the request
 //
-// Package webhook/servers has servers for Settings.Admission.Server.
+// Package pkg/webhook/servers has servers for Settings.Admission.Server.
 //
 // # Operator handlers
 //
@@ -137,8 +137,9 @@
 //	Indexed                                  values of all objects, by keys
 //	FillIndex, FillIndexOf                   more values, such as of other resources
 //
-// Packages object, diff, and patch have what the methods of arguments return, and package memo
-// has values in memory for every object.
+// Packages pkg/model/object, diff, and patch have what the methods of arguments return, and package
+// pkg/model/memo has values in memory for every object. The steps of a Rollout are in
+// pkg/model/rollout.
 //
 // # Kubernetes events
 //

@@ -2,6 +2,7 @@ package kopftest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"testing"
@@ -342,6 +343,9 @@ func (c *callOf) invoke(d *handler.Declaration, call *handler.Call) error {
 	})
 	c.parent = d
 	if _, err := d.CallIsolated(ctx, call); err != nil {
+		if panicked := (*handler.PanicError)(nil); errors.As(err, &panicked) {
+			c.t.Logf("The handler has panicked: %v\n%s", panicked.Value, panicked.Stack)
+		}
 		return err
 	}
 	return handler.WithRecover(func() error { return c.Execute(ctx) })
