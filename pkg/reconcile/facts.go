@@ -67,7 +67,7 @@ func (t *target) facts(ctx context.Context, body *object.Body) (plan.Facts, erro
 func (t *target) memory(body *object.Body) plan.Memory {
 	s := t.object
 	m := plan.Memory{Initial: s.initial.Load() && !s.handled}
-	if !s.startedByPredecessor && len(s.reported) > 0 {
+	if len(s.reported) > 0 {
 		m.HasResumed = s.wasFinished
 	}
 	if b := t.backgroundOf(body, false); b != nil {

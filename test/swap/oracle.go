@@ -227,9 +227,6 @@ func (s *subject) judgeRepetition(a *attempt, earlier []*attempt) {
 
 // These are the repetitions that are known.
 const (
-	// A process resumes once for each object, but again in the next cycle if an earlier process has
-	// begun the first one.
-	resumedAgain = "resumed again in the next cycle"
 	// The end of a handler that is more than one state ahead of the base is only in the annotation of
 	// the open cycle. Kopf does not read it, and calls the handler once more.
 	aheadOfKopf = "ahead of what Kopf knows"
@@ -245,12 +242,7 @@ const (
 // excuse returns why an attempt is made although another one has ended for the same change, or "" if it
 // must not be made. There are some attempts between them.
 func (s *subject) excuse(a, ended *attempt, between []*attempt) string {
-	before := s.versions[ended.number]
 	stored := s.events[ended.stored].version
-	seen := s.versions[a.number]
-	if a.Handler == "resumed" && before != nil && seen != nil && number(before.base) != number(seen.base) {
-		return resumedAgain
-	}
 	if !s.isWithKopf() {
 		return ""
 	}

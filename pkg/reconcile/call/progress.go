@@ -150,6 +150,9 @@ func (p *Progress) Load(id string) *State {
 	return state
 }
 
+// HasRecord reports whether a handler has a record, from before this pass or of it.
+func (p *Progress) HasRecord(id string) bool { return !p.Load(id).Started.IsZero() }
+
 // Include adds a handler to the cycle. The handler continues from its record if that
 // was made for the same purpose, or if keep is set, and starts from scratch
 // otherwise.

@@ -120,7 +120,7 @@ func TestReplicasMustShareOneCertificate(t *testing.T) {
 	s.Admission.Server = servers.Server{Port: testenv.FreePort(t)}
 	s.Replicas.LeaderElection, s.Replicas.LeaseNamespace = true, namespace
 	g.Expect(kopf.Run(t.Context(), kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})).
-		To(gomega.MatchError(gomega.ContainSubstring("to share one certificate")))
+		To(gomega.MatchError(gomega.ContainSubstring("so that the replicas share one certificate")))
 }
 
 // An operator without its admission server must not look healthy.

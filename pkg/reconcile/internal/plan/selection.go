@@ -41,7 +41,10 @@ func (p *Plan) Selected(f Facts) registry.Handlers {
 	}
 	selected := candidates.Selected(&p.Cause)
 	if hasResumed := f.Memory.HasResumed; hasResumed != nil {
-		selected = selected.Where(func(d *handler.Declaration) bool { return d.Kind != handler.OnResume || !hasResumed(d.ID) })
+		// Those of the open cycle have a record, and take part in it until it ends.
+		selected = selected.Where(func(d *handler.Declaration) bool {
+			return d.Kind != handler.OnResume || !hasResumed(d.ID) || p.Cycle.Progress.HasRecord(d.ID)
+		})
 	}
 	return append(selected, f.Handlers.Changing.TakenBack(&p.Cause, selected, p.Cycle.Progress.IsRetrying)...)
 }

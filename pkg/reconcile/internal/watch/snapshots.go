@@ -37,7 +37,7 @@ func (s *snapshots) hasNewer(than *object.Snapshot) bool {
 func (s *snapshots) put(now *object.Snapshot) {
 	name := nameOf(now)
 	change := s.change(s.objects[name], now, watch.Added)
-	change.pass(s.index)
+	change.tell(s.index)
 	s.mu.Lock()
 	s.objects[name] = now
 	s.mu.Unlock()
@@ -65,7 +65,7 @@ func (s *snapshots) replace(all []*object.Snapshot, version string, another bool
 	for _, now := range all {
 		name := nameOf(now)
 		after[name] = now
-		s.change(before[name], now, kind).pass(s.index)
+		s.change(before[name], now, kind).tell(s.index)
 	}
 	s.mu.Lock()
 	s.objects = after
@@ -114,8 +114,8 @@ func (s *snapshots) change(before, now *object.Snapshot, kind watch.EventType) c
 	return c
 }
 
-// pass passes the events of a change to a function.
-func (c change) pass(to func(event object.WatchEvent)) {
+// tell calls a function with the events of a change.
+func (c change) tell(to func(event object.WatchEvent)) {
 	if !c.changed {
 		return
 	}
@@ -130,7 +130,7 @@ func (s *snapshots) report(c change) {
 	if c.anew {
 		s.beginAnew(c.now)
 	}
-	c.pass(s.observe)
+	c.tell(s.observe)
 }
 
 // get returns an object, or nil if it does not exist.
