@@ -74,21 +74,14 @@ func TestRefusalsToStartAreExplained(t *testing.T) {
 	ensure := func(s *scene) {
 		s.Ensure(examples, func(context.Context, *kopf.Change) ([]client.Object, error) { return nil, nil }, kopf.ID("shop"))
 	}
-	drift := func(options ...kopf.ChildOption) func(s *scene) {
-		return func(s *scene) {
-			s.OnDrift(examples, func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.AcceptDrift(), nil }, append(options, kopf.ID("scaled"))...)
-		}
-	}
-	const certain, settings = "Nothing happens now, because\n  - The operator does not start: ", "Perhaps nothing happens now, because\n  - An operator with the settings that are known here does not start: "
+	const settings = "Perhaps nothing happens now, because\n  - An operator with the settings that are known here does not start: "
 	tests := map[string]struct {
 		arrange []func(s *scene)
 		title   string
 		problem string
 	}{
-		"no Ensure":         {[]func(s *scene){drift()}, certain, `the handler "scaled" is about the children of kopf.Ensure, which is not declared`},
-		"a mistyped Ensure": {[]func(s *scene){named, ensure, drift(kopf.EnsuredBy("shops"))}, certain, `the handler "scaled" has kopf.EnsuredBy("shops"), but no kopf.Ensure has this id: there are shop`},
-		"no name":           {[]func(s *scene){ensure}, settings, `kopf.Ensure "shop" needs an operator with a name that stays the same for ever: `},
-		"invalid settings":  {[]func(s *scene){func(s *scene) { s.settings.Execution.Workers = -1 }}, settings, "Execution.Workers "},
+		"no name":          {[]func(s *scene){ensure}, settings, `kopf.Ensure "shop" needs an operator with a name that stays the same for ever: `},
+		"invalid settings": {[]func(s *scene){func(s *scene) { s.settings.Execution.Workers = -1 }}, settings, "Execution.Workers "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
