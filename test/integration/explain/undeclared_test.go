@@ -101,5 +101,3 @@ func TestRefusalsToStartAreExplained(t *testing.T) {
 		})
 	}
 }
-
-func named(s *scene) { s.settings.Name = "shops.example.com" }
