@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-go/kopf/internal/condition"
 	"github.com/kopf-go/kopf/internal/function"
 	"github.com/kopf-go/kopf/internal/isolate"
+	"github.com/kopf-go/kopf/internal/recomputed"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/memo"
@@ -97,6 +98,14 @@ type change struct {
 	subhandlers Subhandlers
 	misfit      *MisfitError // set if the handler is called nevertheless
 }
+
+// difference is computed when it is first used, and kept as long as there is memory for it.
+type difference struct {
+	compute func() Transition
+	kept    recomputed.Value[Transition]
+}
+
+func (d *difference) get() *Transition { return d.kept.Get(d.compute) }
 
 // Transition is the change of the object or of the handler's field.
 type Transition struct {

@@ -35,13 +35,9 @@ func typedOf[T client.Object, A any](fn func(context.Context, T, A) error, view 
 	if fn == nil {
 		return handler.Function{Object: newOf[T]()}
 	}
-	return handler.Function{Origin: fn, Object: newOf[T](), Call: func(ctx context.Context, c *handler.Call) (any, error) {
-		object, err := objectOf[T](c)
-		if err != nil {
-			return nil, err
-		}
+	return decoding(fn, func(ctx context.Context, object T, c *handler.Call) (any, error) {
 		return nil, fn(ctx, object, view(c))
-	}}
+	})
 }
 
 // typedReturningOf is returningOf for functions of a Go type.
@@ -49,12 +45,19 @@ func typedReturningOf[T client.Object, A, R any](fn func(context.Context, T, A) 
 	if fn == nil {
 		return handler.Function{Object: newOf[T]()}
 	}
-	return handler.Function{Origin: fn, Object: newOf[T](), Call: func(ctx context.Context, c *handler.Call) (any, error) {
+	return decoding(fn, func(ctx context.Context, object T, c *handler.Call) (any, error) {
+		return fn(ctx, object, view(c))
+	})
+}
+
+// decoding returns the function origin, which is called with the decoded object.
+func decoding[T client.Object](origin any, call func(context.Context, T, *handler.Call) (any, error)) handler.Function {
+	return handler.Function{Origin: origin, Object: newOf[T](), Call: func(ctx context.Context, c *handler.Call) (any, error) {
 		object, err := objectOf[T](c)
 		if err != nil {
 			return nil, err
 		}
-		return fn(ctx, object, view(c))
+		return call(ctx, object, c)
 	}}
 }
 

@@ -148,7 +148,7 @@ func TestOracle(t *testing.T) {
 			delete(t.results, "both")
 			t.stored(2, done)
 		}, true, "the result of both is <nil>"},
-		"a status of somebody": {func(t *tale) {
+		"a status that the handlers did not return": {func(t *tale) {
 			t.results["kopf"] = map[string]any{}
 			t.stored(1, none)
 		}, true, "the status has kopf"},

@@ -191,7 +191,7 @@ func TestOneFieldIsAcceptedAndAnotherOneRestored(t *testing.T) {
 	})
 }
 
-// What changes while the function decides is a question of its own.
+// What changes while the function decides is another question.
 func TestChangeDuringADecisionIsNotLost(t *testing.T) {
 	withDrift(t, func(b *bench) {
 		b.answer = func(*kopf.Drift) (kopf.Resolution, error) {
