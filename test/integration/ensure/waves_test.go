@@ -119,15 +119,15 @@ func TestRecreationDoesNotDependOnWordsAndOnThePortsOfTheChild(t *testing.T) {
 				"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": "default", "namespace": c.Namespace()}},
 			}),
 			object(services, "", "service", map[string]any{"spec": map[string]any{
-				"type": "NodePort", "clusterIP": ip, "ports": []any{map[string]any{"port": int64(80), "nodePort": int64(30123)}},
+				"type": "NodePort", "clusterIP": ip, "ports": []any{map[string]any{"port": int64(80), "nodePort": int64(30023)}},
 			}}),
 		}, nil
 	}, kopf.ID("children"), kopf.Recreate("RoleBinding.rbac.authorization.k8s.io", "Service"))
 	b.start()
-	shop := b.expectHandled(b.shop("one", map[string]any{"role": "a", "ip": "10.0.0.201"}))
-	b.patch(shop, `{"spec":{"role":"b","ip":"10.0.0.202"}}`)
+	shop := b.expectHandled(b.shop("one", map[string]any{"role": "a", "ip": "10.0.0.7"}))
+	b.patch(shop, `{"spec":{"role":"b","ip":"10.0.0.8"}}`)
 	b.expectChild(object(bindings, b.namespace, "binding", nil), testenv.HavePath("roleRef.name", "b"))
-	b.expectChild(object(services, b.namespace, "service", nil), testenv.HavePath("spec.clusterIP", "10.0.0.202"), testenv.HavePath("spec.ports", gomega.ConsistOf(gomega.HaveKeyWithValue("nodePort", int64(30123)))))
+	b.expectChild(object(services, b.namespace, "service", nil), testenv.HavePath("spec.clusterIP", "10.0.0.8"), testenv.HavePath("spec.ports", gomega.ConsistOf(gomega.HaveKeyWithValue("nodePort", int64(30023)))))
 }
 
 // A child can take long to go. Its replacement waits, and is no other object of the name.

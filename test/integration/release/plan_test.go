@@ -122,7 +122,7 @@ func TestThePlanOfAnUpgradeIsWhatHappens(t *testing.T) {
 
 // A plan for an operator that does not start is no plan without changes, and none with them.
 func TestAPlanWithAnExitCode(t *testing.T) {
-	s := newScene(t, true)
+	s := newScene(t, false)
 	s.registry.OnUpdate(s.things(), func(context.Context, *kopf.Change) error { return nil }, kopf.ID("update"))
 	none := s.command("plan", "-n", s.namespace, "--exit-code")
 	s.Expect(none.err).NotTo(gomega.HaveOccurred())
@@ -136,7 +136,7 @@ func TestAPlanWithAnExitCode(t *testing.T) {
 	s.Expect(changes.out).To(gomega.HaveSuffix("\n  - " + s.namespace + "/one: create\n  - and 2 more\n\nNotes\n  - Sub-handlers and children are known only when their parents run, and are not counted.\n"))
 	s.Expect(cli.ExitCode(s.command("plan", "--examples=-1").err)).To(gomega.Equal(cli.ExitUsage))
 
-	s.registry.OnDrift(s.things(), func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.AcceptDrift(), nil }, kopf.ID("drift"))
+	s.registry.Conditions(s.things())
 	refused := s.command("plan", "-n", s.namespace, "--exit-code")
 	s.Expect(cli.ExitCode(refused.err)).To(gomega.Equal(cli.ExitError))
 	s.Expect(refused.out).To(gomega.ContainSubstring("\nNothing happens, because\n  - The operator does not start: "))
