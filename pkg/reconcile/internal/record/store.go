@@ -45,6 +45,17 @@ func (k Keeper) Store(ctx context.Context, c *Cycle, body *object.Body, into sto
 	if err := k.replaceStale(ctx, c, kept, body, into); err != nil {
 		return err
 	}
+	if c.Reason == cause.Delete && len(dirty) > 0 {
+		// The cycle that the deletion has ended. Kopf removes its records, too, when it finds them, and forgets
+		// the deletion handlers that have ended before.
+		isOfDeletion := func(id string, r *storage.Record) bool {
+			return r == nil || r.Purpose == cause.Delete || r.Purpose == "" || slices.Contains(dirty, id)
+		}
+		if err := k.purgeRecords(ctx, c, body, into, isOfDeletion); err != nil {
+			return err
+		}
+		return k.purgeCycle(ctx, body, into)
+	}
 	return k.storeCycle(ctx, open, body, into)
 }
 
@@ -59,7 +70,7 @@ func (k Keeper) storeCycle(ctx context.Context, open *storage.Cycle, body *objec
 
 // Purge adds the removal of all records of the cycle to the patch.
 func (k Keeper) Purge(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch) error {
-	if err := k.purgeRecords(ctx, c, body, into, nil); err != nil {
+	if err := k.purgeRecords(ctx, c, body, into, func(string, *storage.Record) bool { return false }); err != nil {
 		return err
 	}
 	return k.purgeCycle(ctx, body, into)
@@ -68,7 +79,7 @@ func (k Keeper) Purge(ctx context.Context, c *Cycle, body *object.Body, into sto
 // purgeRecords adds the removal of all records except those to keep. Another operator can have
 // added records of sub-handlers since the object was read: without their parents' records,
 // they would never be found.
-func (k Keeper) purgeRecords(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, keep map[string]*storage.Record) error {
+func (k Keeper) purgeRecords(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, keep func(id string, r *storage.Record) bool) error {
 	var failure error
 	stored := call.NewProgress(func(id string) *storage.Record {
 		record, err := k.Storages.Progress.Fetch(ctx, body, id)
@@ -85,7 +96,7 @@ func (k Keeper) purgeRecords(ctx context.Context, c *Cycle, body *object.Body, i
 		return failure
 	}
 	for _, id := range stored.IDs() {
-		if keep[id] != nil {
+		if keep(id, stored.Load(id).Stored()) {
 			continue
 		}
 		if err := k.Storages.Progress.Purge(ctx, body, into, id); err != nil {
@@ -119,7 +130,8 @@ func (k Keeper) End(ctx context.Context, c *Cycle, body *object.Body, into stora
 	e := c.end(kept, body.ResourceVersion())
 	c.HasNext = e.next != nil
 	c.Settled = !c.HasNext && object.Equal(e.base, c.New)
-	if err := k.purgeRecords(ctx, c, body, into, e.records); err != nil {
+	isOfNext := func(id string, _ *storage.Record) bool { return e.records[id] != nil }
+	if err := k.purgeRecords(ctx, c, body, into, isOfNext); err != nil {
 		return err
 	}
 	if e.next == nil {

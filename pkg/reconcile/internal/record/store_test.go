@@ -3,6 +3,8 @@ package record
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -79,6 +81,32 @@ func TestStatesOfAFinishedCycleDoNotCount(t *testing.T) {
 }
 
 func date(day int) time.Time { return time.Date(2024, 1, day, 0, 0, 0, 0, time.UTC) }
+
+// The first write of a deletion removes what remains of the cycle that the deletion has ended. An operator of
+// Kopf that continued the deletion would remove it later, with the ends of deletion handlers.
+func TestDeletionRemovesTheCycleThatItHasEnded(t *testing.T) {
+	f := newFixture(t)
+	update := f.cycle(cause.Update, "both", "updated")
+	update.Progress.Fail("updated", errDown)
+	f.store(update)
+	f.put("parent", storage.Record{Started: hourAgo(), Purpose: cause.Update, Subrefs: []string{"parent/sub"}})
+	f.put("parent/sub", storage.Record{Started: hourAgo(), Purpose: cause.Update})
+	f.put("unknown", storage.Record{Started: hourAgo()}) // the former format has no purpose
+
+	deletion := &Cycle{Reason: cause.Delete, Progress: f.progress("both", "updated", "parent", "unknown", "deleted")}
+	f.store(deletion) // no handler has been called
+	if got := len(annotations(f.body.Raw())); got != 6 {
+		t.Errorf("got %v", annotations(f.body.Raw()))
+	}
+	deletion.Progress.Include("both", cause.Delete, false)
+	deletion.Progress.Include("deleted", cause.Delete, false)
+	deletion.Progress.Fail("both", errDown)
+	f.store(deletion)
+	got := slices.Sorted(maps.Keys(annotations(f.body.Raw())))
+	if want := []string{"kopf.zalando.org/both", "kopf.zalando.org/deleted", "kopf.zalando.org/unknown"}; !slices.Equal(got, want) {
+		t.Errorf("got %v", got)
+	}
+}
 
 func TestStoreWritesWhatHasChangedOnly(t *testing.T) {
 	f := newFixture(t)
