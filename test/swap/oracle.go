@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // attempt is one call of a handler, from its start to its end.
@@ -231,9 +234,9 @@ const (
 	// the open cycle. Kopf does not read it, and calls the handler once more.
 	aheadOfKopf = "ahead of what Kopf knows"
 	// When a deletion ends another cycle, Kopf removes all records, and stores only those that have
-	// changed: it forgets handlers of the deletion that have ended before. Alone, it removes them at
-	// the beginning of the deletion. It does so later if records have a key that it does not know, or
-	// if a process of this library has begun the deletion, and left the records of the other cycle.
+	// changed: it forgets handlers of the deletion that have ended before. That does no harm at the
+	// beginning of the deletion. But Kopf stores records with a key that it does not know again,
+	// without the key, and so removes all records once more, later.
 	forgottenByKopf = "forgotten by Kopf in a deletion"
 	// Kopf removes the finalizer after the records. If it is killed in between, all begins anew.
 	keptByKopf = "not released by a killed Kopf"
@@ -259,20 +262,11 @@ func (s *subject) excuse(a, ended *attempt, between []*attempt) string {
 	if record == nil && s.kopf[ended.Process] {
 		return keptByKopf
 	}
-	if byKopf && s.hasEndedCycle() {
+	isOfEndedCycle := func(r *storage.Record) bool { return r.Purpose != cause.Delete }
+	if byKopf && slices.ContainsFunc(slices.Collect(maps.Values(stored.records)), isOfEndedCycle) {
 		return forgottenByKopf
 	}
 	return ""
-}
-
-// hasEndedCycle reports whether the deletion has ended another cycle.
-func (s *subject) hasEndedCycle() bool {
-	for _, e := range s.events {
-		if e.version != nil && e.version.deleting {
-			return len(e.version.records) > 0
-		}
-	}
-	return false
 }
 
 // judgeRetries finds handlers that have failed temporarily, and are not called again.
