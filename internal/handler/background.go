@@ -1,10 +1,90 @@
 package handler
 
 import (
+	"errors"
+	"fmt"
 	"sync"
+	"time"
 
+	"github.com/kopf-go/kopf/internal/schedule"
 	"github.com/kopf-go/kopf/pkg/model/stop"
 )
+
+// IntervalAfter returns the interval that a timer declares by a function, which is called with its last
+// call. An interval that is not positive is an error of the object.
+func (d *Declaration) IntervalAfter(c *Call) (interval time.Duration, err error) {
+	err = WithRecover(func() error {
+		interval = d.IntervalFunc(c)
+		if interval <= 0 {
+			return fmt.Errorf("the function of kopf.IntervalFunc returned %s: an interval must be positive", interval)
+		}
+		return nil
+	})
+	return interval, err
+}
+
+// Schedule says at which times of the clock a timer is called.
+type Schedule struct {
+	// Text is the schedule if it is the same for all objects. Of returns it for an object otherwise.
+	Text string
+	Of   func(*Call) (string, error)
+	// Zone is the time zone of schedules that name none.
+	Zone *time.Location
+	// CatchUp is how many of the runs that were missed are made up for: the last ones.
+	CatchUp int
+
+	common schedule.Schedule // of all objects
+}
+
+// NextRun returns the run for an object that follows the last one. It can be one that was missed. It runs code of
+// users if Of is set.
+func (s *Schedule) NextRun(c *Call, last, now time.Time) (run time.Time, err error) {
+	found := s.common
+	if s.Of != nil {
+		err = WithRecover(func() error {
+			text, err := s.Of(c)
+			if err != nil {
+				return err
+			}
+			found, err = schedule.Parse(text, s.Zone)
+			return err
+		})
+		if err != nil {
+			return time.Time{}, err
+		}
+	}
+	missed := found.Missed(last, now, s.CatchUp)
+	if len(missed) > 0 {
+		return missed[0], nil
+	}
+	if last.After(now) { // the clock of another replica was ahead
+		now = last
+	}
+	run = found.Next(now)
+	if run.IsZero() {
+		return run, errors.New("the schedule has no time within five years")
+	}
+	return run, nil
+}
+
+// parse parses the schedule if all objects have the same.
+func (s *Schedule) parse() (err error) {
+	if s.Of == nil {
+		s.common, err = schedule.Parse(s.Text, s.Zone)
+	}
+	return err
+}
+
+// validateSchedule checks what belongs to a schedule, and parses it.
+func (d *Declaration) validateSchedule() {
+	if d.Schedule == nil {
+		return
+	}
+	d.addProblem(d.Schedule.parse())
+	if d.Interval != 0 || d.IntervalFunc != nil || d.Idle != 0 || d.InitialDelay != nil {
+		d.addProblem(errors.New("a timer with a schedule has no interval, idle time, or initial delay: declare a second timer for these"))
+	}
+}
 
 // Stopper is the engine's means to stop a daemon or a timer. Its zero value is ready to use, and
 // safe for concurrent use.

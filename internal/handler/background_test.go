@@ -151,6 +151,19 @@ func TestInvalidBackgroundHandlersAreRejected(t *testing.T) {
 		"a negative polling interval":     {daemon: []handler.BackgroundOption{handler.CancellationPolling(-time.Second)}, want: "the cancellation polling -1s is negative"},
 		"a negative interval":             {timer: []handler.BackgroundOption{handler.Interval(-time.Second)}, want: "the interval -1s is negative"},
 		"an interval of zero":             {timer: []handler.BackgroundOption{handler.Interval(0)}, want: "the interval is 0, which would call the timer without a delay"},
+		"a missing interval function":     {timer: []handler.BackgroundOption{handler.IntervalFunc(nil)}, want: "the function of IntervalFunc is nil"},
+		"two intervals":                   {timer: []handler.BackgroundOption{handler.Interval(1), handler.IntervalFunc(minutely)}, want: "kopf.Interval and kopf.IntervalFunc are both set"},
+		"a schedule that is none":         {timer: []handler.BackgroundOption{handler.Scheduled("daily")}, want: `the schedule "daily" cannot be read`},
+		"a schedule with an interval":     {timer: []handler.BackgroundOption{handler.Scheduled("@every 1h")}, want: "use kopf.Interval"},
+		"a schedule beside an interval":   {timer: []handler.BackgroundOption{handler.Scheduled("@daily"), handler.Interval(1)}, want: "a timer with a schedule has no interval"},
+		"a schedule beside an idle time":  {timer: []handler.BackgroundOption{handler.Scheduled("@daily"), handler.Idle(1)}, want: "a timer with a schedule has no interval, idle time"},
+		"a delayed schedule":              {timer: []handler.BackgroundOption{handler.Scheduled("@daily"), handler.InitialDelay(1)}, want: "a timer with a schedule has no interval, idle time, or initial delay"},
+		"a sharp schedule":                {timer: []handler.BackgroundOption{handler.Scheduled("@daily"), handler.Sharp()}, want: "a timer can be sharp only with an interval"},
+		"two schedules":                   {timer: []handler.BackgroundOption{handler.Scheduled("@daily"), handler.Scheduled("@weekly")}, want: "it has two schedules"},
+		"a missing schedule function":     {timer: []handler.BackgroundOption{handler.ScheduleFunc(nil)}, want: "the function of ScheduleFunc is nil"},
+		"an unknown time zone":            {timer: []handler.BackgroundOption{handler.Scheduled("@daily", handler.TimeZone("Mars"))}, want: `the time zone "Mars" is not known here`},
+		"a negative number of runs":       {timer: []handler.BackgroundOption{handler.Scheduled("@daily", handler.CatchUp(-1))}, want: "kopf.CatchUp(-1) is negative"},
+		"an empty option of a schedule":   {timer: []handler.BackgroundOption{handler.Scheduled("@daily", handler.ScheduleOption{})}, want: "one of the options of kopf.Schedule is empty"},
 		"a negative idle time":            {timer: []handler.BackgroundOption{handler.Idle(-time.Second)}, want: "the idle time -1s is negative"},
 		"sharp without an interval":       {timer: []handler.BackgroundOption{handler.Sharp(), handler.Idle(1)}, want: "a timer can be sharp only with an interval: add kopf.Interval(...)"},
 		"a negative number of attempts":   {timer: []handler.BackgroundOption{handler.Retries(-1)}, want: "kopf.Retries(-1) allows no attempt"},
@@ -176,6 +189,8 @@ func TestInvalidBackgroundHandlersAreRejected(t *testing.T) {
 	d, err = handler.Timer(kex, handler.Function{})
 	refused(t, d, err, `the timer handler "": the function is nil`)
 }
+
+func minutely(*handler.Call) time.Duration { return time.Minute }
 
 func closed(done <-chan struct{}) bool {
 	select {

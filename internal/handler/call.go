@@ -73,6 +73,7 @@ type Call struct {
 	Event  watch.EventType // of a watch event; empty for the initial list
 	Review *Review         // of the API server
 	Stop   *Stopper        // of a daemon or a timer
+	Run    *time.Time      // of a timer with a schedule: the time that the call is for
 	Child  *ChildCall      // of a child, or of all children
 	Drift  *DriftCall      // of what others have changed in a child
 

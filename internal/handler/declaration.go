@@ -70,9 +70,11 @@ type Declaration struct {
 	// InitialDelay is the delay of a daemon or timer. Nil means none.
 	InitialDelay func(*Call) time.Duration
 
-	Interval time.Duration // between the calls of a timer; 0 for a single call
-	Sharp    bool          // the interval is measured from start to start
-	Idle     time.Duration // how long the object must be unchanged for a timer
+	Interval     time.Duration             // between the calls of a timer; 0 for a single call
+	IntervalFunc func(*Call) time.Duration // computes the interval after each call; nil for Interval
+	Sharp        bool                      // the interval is measured from start to start
+	Idle         time.Duration             // how long the object must be unchanged for a timer
+	Schedule     *Schedule                 // of a timer, instead of an interval; nil if there is none
 
 	CancellationBackoff time.Duration  // from the stop signal of a daemon to its cancellation
 	CancellationTimeout *time.Duration // from the cancellation until it is abandoned; nil disables both

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kopf-go/kopf/internal/schedule"
 	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -438,6 +439,77 @@ func Interval(interval time.Duration) BackgroundOption {
 		}
 		d.Interval = interval
 	}}}
+}
+
+// IntervalFunc is like Interval, but the interval is computed after each call, from the object as it is then. An
+// interval that is not positive fails the call.
+func IntervalFunc(interval func(*Call) time.Duration) BackgroundOption {
+	return backgroundOption{setting{"IntervalFunc", timers, func(d *Declaration) {
+		if interval == nil {
+			d.addProblem(errors.New("the function of IntervalFunc is nil"))
+		}
+		d.IntervalFunc = interval
+	}}}
+}
+
+// ScheduleOption is an option of a schedule.
+type ScheduleOption struct{ set func(*Schedule) error }
+
+// Scheduled calls a timer at the times of a schedule of cron.
+func Scheduled(text string, options ...ScheduleOption) BackgroundOption {
+	return scheduled("Schedule", Schedule{Text: text}, nil, options)
+}
+
+// ScheduleFunc is like Scheduled, but the schedule can depend on the object.
+func ScheduleFunc(of func(*Call) (string, error), options ...ScheduleOption) BackgroundOption {
+	var problem error
+	if of == nil {
+		problem = errors.New("the function of ScheduleFunc is nil")
+	}
+	return scheduled("ScheduleFunc", Schedule{Of: of}, problem, options)
+}
+
+func scheduled(name string, s Schedule, problem error, options []ScheduleOption) BackgroundOption {
+	return backgroundOption{setting{name, timers, func(d *Declaration) {
+		d.addProblem(problem)
+		if d.Schedule != nil {
+			d.addProblem(errors.New("it has two schedules: declare the timer once for each of them"))
+		}
+		s.Zone = time.UTC
+		s.CatchUp = 1
+		for _, option := range options {
+			if option.set == nil {
+				d.addProblem(fmt.Errorf("one of the options of kopf.%s is empty", name))
+				continue
+			}
+			d.addProblem(option.set(&s))
+		}
+		if problem == nil {
+			d.Schedule = &s
+		}
+	}}}
+}
+
+// TimeZone sets the time zone of schedules that name none.
+func TimeZone(name string) ScheduleOption {
+	return ScheduleOption{func(s *Schedule) error {
+		zone, err := schedule.Zone(name)
+		if err == nil {
+			s.Zone = zone
+		}
+		return err
+	}}
+}
+
+// CatchUp makes up for runs that were missed.
+func CatchUp(runs int) ScheduleOption {
+	return ScheduleOption{func(s *Schedule) error {
+		s.CatchUp = runs
+		if runs < 0 {
+			return fmt.Errorf("kopf.CatchUp(%d) is negative: use 0 to skip all runs that were missed", runs)
+		}
+		return nil
+	}}
 }
 
 // Sharp measures the interval from start to start, regardless of the duration of the

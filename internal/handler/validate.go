@@ -115,7 +115,11 @@ func (d *Declaration) validateTiming() {
 	if d.CancellationTimeout != nil {
 		d.validateDuration("cancellation timeout", *d.CancellationTimeout)
 	}
-	if d.Sharp && d.Interval == 0 {
+	if d.Interval != 0 && d.IntervalFunc != nil {
+		d.addProblem(errors.New("kopf.Interval and kopf.IntervalFunc are both set: leave one of them out"))
+	}
+	d.validateSchedule()
+	if d.Sharp && d.Interval == 0 && d.IntervalFunc == nil {
 		d.addProblem(errors.New("a timer can be sharp only with an interval: add kopf.Interval(...)"))
 	}
 	if d.Kind == OnIndex && d.Table == nil {

@@ -111,7 +111,9 @@
 //	InitialDelay, InitialDelayFunc           Daemon, Timer
 //	CancellationBackoff, CancellationTimeout,
 //	CancellationPolling                      Daemon
-//	Interval, Sharp, Idle                    Timer
+//	Interval, IntervalFunc, Sharp, Idle,
+//	Schedule, ScheduleFunc                   Timer
+//	TimeZone, CatchUp                        ScheduleOption: of Schedule and ScheduleFunc
 //	Operations, Subresource, SideEffects,
 //	IgnoreFailures, Persistent               OnValidate, OnMutate
 //

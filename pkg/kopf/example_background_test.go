@@ -79,6 +79,39 @@ func ExampleInitialDelayFunc() {
 		kopf.InitialDelayFunc(spread), kopf.Interval(time.Minute), kopf.Sharp())
 }
 
+// Each object says how often it is checked.
+func ExampleIntervalFunc() {
+	perObject := func(a kopf.Arguments) time.Duration {
+		seconds, given := a.Spec().Int64("checkEverySeconds")
+		if !given {
+			return time.Minute
+		}
+		return time.Duration(seconds) * time.Second
+	}
+	kopf.Timer(volumeclaims, func(context.Context, *kopf.Tick) error { return nil }, kopf.ID("check"), kopf.IntervalFunc(perObject))
+}
+
+// A backup is made every night. If the operator was not running then, the last one that was missed is made up for.
+func ExampleSchedule() {
+	backup := func(_ context.Context, t *kopf.Tick) error {
+		t.Logger().Info("The backup is made.", "job", t.Name()+"-"+t.Scheduled().Format("20060102"))
+		return nil
+	}
+	kopf.Timer(volumeclaims, backup, kopf.ID("backup"), kopf.Schedule("0 3 * * *", kopf.TimeZone("Europe/Berlin"), kopf.CatchUp(1)))
+}
+
+// Each object has its schedule, which can name its time zone.
+func ExampleScheduleFunc() {
+	perObject := func(a kopf.Arguments) (string, error) {
+		schedule, given := a.Spec().String("schedule")
+		if !given {
+			return "@daily", nil
+		}
+		return schedule, nil
+	}
+	kopf.Timer(volumeclaims, func(context.Context, *kopf.Tick) error { return nil }, kopf.ID("backup"), kopf.ScheduleFunc(perObject))
+}
+
 // An index has the names of the pods of every node. Handlers look them up without a request.
 func ExampleNewIndex() {
 	registry := kopf.NewRegistry()

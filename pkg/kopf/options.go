@@ -174,6 +174,58 @@ func InitialDelayFunc(delay func(Arguments) time.Duration) BackgroundOption {
 // once.
 func Interval(interval time.Duration) BackgroundOption { return handler.Interval(interval) }
 
+// IntervalFunc is Interval with an interval that depends on the object: it is computed after
+// each call, from the object as it is then. If the function panics, or returns an interval that
+// is not positive, the call has failed: the error is reported for the object, and the timer is
+// called again after its backoff.
+func IntervalFunc(interval func(Arguments) time.Duration) BackgroundOption {
+	if interval == nil {
+		return handler.IntervalFunc(nil)
+	}
+	return handler.IntervalFunc(func(c *handler.Call) time.Duration { return interval(argumentsOf(c)) })
+}
+
+// ScheduleOption is an option of Schedule and ScheduleFunc.
+type ScheduleOption = handler.ScheduleOption
+
+// Schedule calls a timer at times of the clock, instead of at an interval: with the five
+// fields of cron (minute, hour, day of the month, month, day of the week), or a name: @hourly,
+// @daily, @weekly, @monthly, @yearly. See TimeZone and CatchUp.
+//
+//	kopf.Schedule("0 3 * * *", kopf.TimeZone("Europe/Berlin"))
+//
+// The schedule begins with the creation of the object. The end of the last run is stored on the
+// object, under the id of the handler: a restart and a new leader neither repeat nor lose a run.
+// Only an operator that is killed after a call, and before it has stored the end, makes the call again.
+//
+// A run that fails is repeated after its backoff. When it has failed for good, because of a
+// permanent error or a limit, the next run is at the next time. Runs of one object never overlap: times
+// that pass during a run are missed.
+func Schedule(text string, options ...ScheduleOption) BackgroundOption {
+	return handler.Scheduled(text, options...)
+}
+
+// ScheduleFunc is Schedule with a schedule that depends on the object. The function is called
+// again when the object changes, and after each run. The schedule can begin with its time zone:
+// "CRON_TZ=Europe/Berlin 0 3 * * *". An error of the function, a panic, and a schedule that cannot be read
+// are reported for the object, which has no runs until they are corrected.
+func ScheduleFunc(schedule func(Arguments) (string, error), options ...ScheduleOption) BackgroundOption {
+	if schedule == nil {
+		return handler.ScheduleFunc(nil, options...)
+	}
+	return handler.ScheduleFunc(func(c *handler.Call) (string, error) { return schedule(argumentsOf(c)) }, options...)
+}
+
+// TimeZone sets the time zone of a schedule by its name in the IANA database, such as
+// "Europe/Berlin". The default is UTC. When the clocks go forward over the time of a run, it is when they
+// have done so; when they go back, a schedule with certain hours has one run, the first time.
+func TimeZone(name string) ScheduleOption { return handler.TimeZone(name) }
+
+// CatchUp sets how many of the runs that were missed are made up for, the last ones: while the
+// operator was not running, was paused, or was busy with an earlier run of the object. The default is 1, as for
+// a CronJob; 0 skips all of them.
+func CatchUp(runs int) ScheduleOption { return handler.CatchUp(runs) }
+
 // Sharp measures the interval of a timer from the start of one call to the start of the
 // next. A call that takes longer skips the calls that it has missed.
 func Sharp() BackgroundOption { return handler.Sharp() }

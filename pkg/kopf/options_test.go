@@ -92,6 +92,7 @@ func TestOptionsOfOtherKindsAreMistakes(t *testing.T) {
 		{func(r *kopf.Registry) { r.OnEvent(pods, event, kopf.Limit(1)) }, "kopf.Limit is an option of "},
 		{func(r *kopf.Registry) { r.OnEvent(pods, event, kopf.Deleted()) }, "kopf.Deleted is an option of "},
 		{func(r *kopf.Registry) { r.Daemon(pods, daemon, kopf.Interval(time.Second)) }, "kopf.Interval is an option of "},
+		{func(r *kopf.Registry) { r.Daemon(pods, daemon, kopf.Schedule("@daily")) }, "kopf.Schedule is an option of "},
 		{func(r *kopf.Registry) { r.Daemon(pods, daemon, kopf.Sharp()) }, "kopf.Sharp is an option of "},
 		{func(r *kopf.Registry) { r.Daemon(pods, daemon, kopf.Idle(time.Second)) }, "kopf.Idle is an option of "},
 		{func(r *kopf.Registry) { r.Daemon(pods, daemon, kopf.Deleted()) }, "kopf.Deleted is an option of "},

@@ -15,10 +15,13 @@ import (
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // background connects the daemons and timers of one object with the engine. They never
@@ -152,6 +155,19 @@ func (b *background) suspend() {
 	}
 	b.requeueRequested.Store(false)
 	b.group.Suspend()
+}
+
+// LastRun returns the last run of a timer with a schedule.
+func (b *background) LastRun(ctx context.Context, d *handler.Declaration) (time.Time, error) {
+	return b.engine.records.LastRun(ctx, b.live(), d.ID, b.reporter())
+}
+
+// PutRun stores the end of a run.
+func (b *background) PutRun(ctx context.Context, d *handler.Declaration, run storage.Record, into *patch.Patch) error {
+	merge := storage.Patch{}
+	err := b.engine.records.Storages.Progress.Store(ctx, b.live(), merge, record.RunOf(d.ID), &run)
+	into.Merge(merge)
+	return err
 }
 
 // Report reports the outcome of one attempt, as of any other handler's.

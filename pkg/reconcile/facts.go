@@ -93,7 +93,7 @@ func (t *target) lookFirst(body *object.Body, stored record.Stored) {
 
 // countUndeclared counts what handlers that are not declared have left on the object.
 func (t *target) countUndeclared(body *object.Body, stored record.Stored) {
-	known := append(stored.Progress.IDs(), plan.IDsOf(t.resource.Triggered)...)
+	known := slices.Concat(stored.Progress.IDs(), plan.IDsOf(t.resource.Triggered), plan.RunsOf(t.resource.Background))
 	t.engine.undeclared.Add(t.resource.Name, t.engine.records.Unknown(body, known), t.resource.IDs)
 	if !t.resource.ensures() && len(convergence.ReadPlaces(body)) > 0 {
 		t.engine.undeclared.AddChild(t.resource.Name, "")

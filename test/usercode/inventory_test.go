@@ -39,6 +39,8 @@ var covered = map[string][]string{
 	"kopf.WhenObject":        {"filter of a Go type"},
 	"kopf.MatchFunc":         {"label", "annotation", "value", "value before", "value after"},
 	"kopf.InitialDelayFunc":  {"initial delay"},
+	"kopf.IntervalFunc":      {"interval"},
+	"kopf.ScheduleFunc":      {"schedule"},
 	"memo.New":               {"memo", "memo in a filter"},
 	"selector.Func":          {"selector"},
 	"kopf.Update":            {"transformation of a Go type"},

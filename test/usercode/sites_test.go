@@ -360,6 +360,12 @@ var sites = map[string]site{
 	"initial delay": {paths: []string{resumed, created, retried, updated, paused}, isolation: returns, declare: func(r *kopf.Registry, c *culprit) {
 		r.Daemon(examples, idle, kopf.ID("site"), kopf.InitialDelayFunc(func(a kopf.Arguments) time.Duration { c.ask(a.Name()); return 0 }))
 	}},
+	"interval": {paths: []string{resumed, created, retried, updated, paused}, isolation: returns, declare: func(r *kopf.Registry, c *culprit) {
+		r.Timer(examples, func(context.Context, *kopf.Tick) error { return nil }, kopf.ID("site"), kopf.IntervalFunc(func(a kopf.Arguments) time.Duration { c.ask(a.Name()); return 10 * time.Second }))
+	}},
+	"schedule": {paths: []string{resumed, created, retried, updated, paused}, isolation: returns, declare: func(r *kopf.Registry, c *culprit) {
+		r.Timer(examples, func(context.Context, *kopf.Tick) error { return nil }, kopf.ID("site"), kopf.ScheduleFunc(func(a kopf.Arguments) (string, error) { c.ask(a.Name()); return "@daily", nil }))
+	}},
 	"lifecycle": {paths: []string{created, retried, updated, deleted, paused}, settings: func(s *kopf.Settings, c *culprit) {
 		s.Execution.Lifecycle = func(due []lifecycles.Due) []lifecycles.Due {
 			c.ask(due[0].Object.Name())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +30,21 @@ func (s *subject) ofBackground(h inspection.Handler) (state, message string) {
 		return string(verdict.Mismatched), "does not run for this object"
 	case h.Kind == handler.OnTimer && h.Idle > 0:
 		return background, fmt.Sprintf("is called while an operator is active, when the object has not changed for %s, unless it has failed for good", duration(h.Idle))
+	case h.ScheduleErr != nil:
+		return background, fmt.Sprintf("is not called, because its next run is unknown: %v", h.ScheduleErr)
+	case h.Schedule != nil:
+		timeOf := func(run time.Time) string { return run.In(h.Schedule.Zone).Format("2006-01-02 15:04:05 MST") }
+		message = "is called by its schedule while an operator is active, next for " + timeOf(h.NextRun)
+		switch last := h.LastRun; {
+		case last == nil:
+			return background, message
+		case last.Success:
+			return background, message + "; the run of " + timeOf(last.Started) + " has succeeded"
+		default:
+			return background, message + "; the run of " + timeOf(last.Started) + " has failed: " + last.Message
+		}
+	case h.Kind == handler.OnTimer && h.IntervalFunc != nil:
+		return background, "is called at an interval that the object determines while an operator is active, unless it has failed for good"
 	case h.Kind == handler.OnTimer && h.Interval > 0:
 		return background, fmt.Sprintf("is called every %s while an operator is active, unless it has failed for good", duration(h.Interval))
 	case h.Kind == handler.OnTimer:

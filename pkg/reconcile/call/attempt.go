@@ -58,6 +58,9 @@ type Attempts struct {
 	retries int
 }
 
+// Retries returns the number of attempts since the last final one.
+func (s *Attempts) Retries() int { return s.retries }
+
 // Begin begins an attempt. The standard backoff applies to handlers that declare none. The
 // returned context is for the handler: it ends with the handler's timeout. The caller calls the
 // handler if the attempt is Allowed, and calls End or Cancel in any case.

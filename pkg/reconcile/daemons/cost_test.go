@@ -13,9 +13,11 @@ import (
 	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/pkg/hierarchy"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // discardHost is a Host that prepares calls as the engine does, and discards the rest.
@@ -33,7 +35,14 @@ func (q *discardHost) Prepare(ctx context.Context, d *handler.Declaration) (cont
 	return context.WithValue(ctx, contextKey{}, q), subject
 }
 
-func (q *discardHost) WriteEdit(context.Context, call.Edit) error                 { return nil }
+func (q *discardHost) WriteEdit(context.Context, call.Edit) error { return nil }
+func (q *discardHost) LastRun(context.Context, *handler.Declaration) (time.Time, error) {
+	return time.Time{}, nil
+}
+
+func (q *discardHost) PutRun(context.Context, *handler.Declaration, storage.Record, *patch.Patch) error {
+	return nil
+}
 func (q *discardHost) Report(context.Context, *handler.Declaration, call.Outcome) {}
 func (q *discardHost) Measure(*handler.Declaration, call.Outcome)                 {}
 func (q *discardHost) Warn(*handler.Declaration, string, string)                  {}

@@ -1,6 +1,7 @@
 package daemons
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -82,24 +83,71 @@ func (g *Group) Sync(wanted []*handler.Declaration, changed bool, misfits ...*ha
 }
 
 // prepareWorkers begins the initial delays of the handlers that are about to start, and
-// adds the workers of those that match for the first time. It does not hold the lock while
-// it calls user code.
+// adds the workers of those that match for the first time. It also plans the runs of schedules. It does not
+// hold the lock while it calls user code.
 func (g *Group) prepareWorkers(wanted []*handler.Declaration) {
 	for _, d := range wanted {
-		if !g.isStarting(d) {
+		isStarting := g.isStarting(d)
+		if !isStarting && (d.Schedule == nil || d.Schedule.Of == nil) {
 			continue
 		}
-		notBefore := time.Now().Add(g.initialDelay(d))
+		var n next
+		if d.Schedule != nil {
+			n = g.planned(d)
+		} else {
+			n.look = time.Now().Add(g.initialDelay(d))
+		}
 		g.supervisor.mu.Lock()
 		w := g.workerOf(d)
-		if w == nil {
-			w = &worker{group: g, handler: d}
-			g.workers = append(g.workers, w)
-			g.supervisor.groups[g] = struct{}{}
+		switch {
+		case !isStarting && w != nil:
+			w.plan(n)
+		case isStarting:
+			if w == nil {
+				w = &worker{group: g, handler: d}
+				g.workers = append(g.workers, w)
+				g.supervisor.groups[g] = struct{}{}
+			}
+			w.notBefore = latest(n.run, n.look)
+			w.planned = n.run
 		}
-		w.notBefore = notBefore
 		g.supervisor.mu.Unlock()
 	}
+}
+
+// planned returns the next run of a schedule. If it cannot be known, the error is reported, and the worker looks again
+// later.
+func (g *Group) planned(d *handler.Declaration) (n next) {
+	var err error
+	n.run, err = g.firstRun(d)
+	if err != nil {
+		n.look = time.Now().Add(g.supervisor.delayAfter(d, 0))
+		g.reportSchedule(d, err)
+	}
+	return n
+}
+
+// firstRun returns the run of a schedule that follows the last one that is stored on the object. It runs code of
+// users.
+func (g *Group) firstRun(d *handler.Declaration) (run time.Time, err error) {
+	host := g.currentHost()
+	ctx, call := host.Prepare(g.supervisor.handlerCtx, d)
+	call.Patch = &patch.Patch{}
+	err = handler.WithRecover(func() error {
+		last, err := host.LastRun(ctx, d)
+		if err != nil {
+			return err
+		}
+		run, err = d.Schedule.NextRun(handler.NewCall(d, call, handler.Attempt{}), last, time.Now())
+		return err
+	})
+	return run, err
+}
+
+// reportSchedule reports that the next run of a schedule cannot be known.
+func (g *Group) reportSchedule(d *handler.Declaration, err error) {
+	delay := g.supervisor.delayAfter(d, 0)
+	g.currentHost().Report(g.supervisor.handlerCtx, d, failedOutcome(fmt.Errorf("the next run is unknown: %w", err), delay))
 }
 
 // isStarting reports whether Sync starts the handler: it is off, or it waits as another

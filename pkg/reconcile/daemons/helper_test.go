@@ -13,9 +13,11 @@ import (
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // world is an engine without a cluster, with one object. It makes a pass over the
@@ -31,8 +33,9 @@ type world struct {
 	passes sync.Mutex
 	wanted []*handler.Declaration
 
-	mu  sync.Mutex
-	log []string // what has happened, with the seconds since the start
+	mu   sync.Mutex
+	log  []string // what has happened, with the seconds since the start
+	runs map[string]storage.Record
 }
 
 var _ daemons.Host = (*world)(nil)
@@ -41,7 +44,7 @@ var _ daemons.Host = (*world)(nil)
 func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, began: time.Now(), supervisor: daemons.New(daemons.Options{})}
+		w := &world{t: t, began: time.Now(), runs: map[string]storage.Record{}, supervisor: daemons.New(daemons.Options{})}
 		w.group = w.supervisor.NewGroup(w)
 		test(t, w)
 		w.exit(0)
@@ -66,6 +69,23 @@ func (w *world) WriteEdit(ctx context.Context, edit call.Edit) error {
 		}
 	}
 	w.note("%s: wrote %v", edit.ID, edit.Result)
+	return nil
+}
+
+// LastRun returns what PutRun has put.
+func (w *world) LastRun(_ context.Context, d *handler.Declaration) (time.Time, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if last, ok := w.runs[d.ID]; ok {
+		return last.Started, nil
+	}
+	return w.began, nil
+}
+
+func (w *world) PutRun(_ context.Context, d *handler.Declaration, run storage.Record, _ *patch.Patch) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.runs[d.ID] = run
 	return nil
 }
 
@@ -129,6 +149,15 @@ func (w *world) expect(want ...string) {
 	if !slices.Equal(w.log, want) {
 		w.t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(w.log, "\n\t"), strings.Join(want, "\n\t"))
 	}
+}
+
+// expectLines expects what has happened except for the writes.
+func (w *world) expectLines(want ...string) {
+	w.t.Helper()
+	w.mu.Lock()
+	w.log = slices.DeleteFunc(w.log, func(line string) bool { return strings.Contains(line, ": wrote ") })
+	w.mu.Unlock()
+	w.expect(want...)
 }
 
 func (w *world) daemon(id string, fn func(context.Context, *handler.Call) error, options ...handler.BackgroundOption) *handler.Declaration {

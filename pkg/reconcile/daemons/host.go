@@ -8,8 +8,10 @@ import (
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/backoff"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // Host is the engine's side of one object. Its methods are called from many
@@ -23,6 +25,11 @@ type Host interface {
 	// or when the context is done. The handler is not called again before that, so
 	// that calls do not pile up while the API server is unavailable.
 	WriteEdit(ctx context.Context, c call.Edit) error
+	// LastRun returns the time of the last run of a timer with a schedule that has ended, as it is stored on the
+	// object. Without one, it returns when the object was created.
+	LastRun(ctx context.Context, d *handler.Declaration) (time.Time, error)
+	// PutRun adds the end of a run to what the timer wants to write.
+	PutRun(ctx context.Context, d *handler.Declaration, run storage.Record, into *patch.Patch) error
 	// Report reports the outcome of an attempt: of every failed one, and of a daemon
 	// that has ended by itself. The context is the attempt's.
 	Report(ctx context.Context, d *handler.Declaration, o call.Outcome)

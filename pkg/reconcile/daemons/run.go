@@ -1,6 +1,7 @@
 package daemons
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // run is one attempt of a worker's handler. It holds what is needed while the handler
@@ -22,6 +24,7 @@ type run struct {
 	patch     *patch.Patch
 	stopper   *handler.Stopper
 	call      *handler.Call
+	next      *next // of a timer that decides that after the call
 }
 
 // start prepares the arguments and makes the attempt.
@@ -29,9 +32,7 @@ func (r *run) start() {
 	err := r.prepare()
 	switch {
 	case err != nil:
-		r.worker.endRun(r.reportPanic(err))
-	case !r.attempt.Allowed():
-		r.finish(nil)
+		r.worker.endRun(r.reportPanic(err), r.lookAgain())
 	case r.worker.isDaemon():
 		// The preparations have grown the stack of this goroutine. A daemon gets a
 		// goroutine with a small stack for its life.
@@ -46,16 +47,53 @@ func (r *run) start() {
 func (r *run) callHandler() {
 	failure := handler.ErrExited
 	defer func() { r.finish(failure) }()
-	_, failure = r.worker.handler.Call(r.ctx, r.call)
+	if r.attempt.Allowed() && !r.isUnplanned() {
+		_, failure = r.worker.handler.Call(r.ctx, r.call)
+	} else {
+		failure = nil
+	}
+	if r.worker.handler.IntervalFunc != nil || r.worker.handler.Schedule != nil {
+		failure = r.decideNext(failure)
+	}
+}
+
+// isUnplanned reports whether the time of the next run is unknown, and must be looked for: there is no call.
+func (r *run) isUnplanned() bool { return r.worker.handler.Schedule != nil && r.call.Run == nil }
+
+// decideNext decides when the timer is called next. An interval that cannot be computed fails the call. A
+// schedule that cannot be read is an error of the object, and none of the run that has just been made.
+//
+//go:noinline
+func (r *run) decideNext(failure error) error {
+	n, err := r.nextAfter()
+	if err == nil {
+		r.next = &n
+		return failure
+	}
+	if r.worker.handler.Schedule != nil {
+		r.worker.group.reportSchedule(r.worker.handler, err)
+		return failure
+	}
+	return cmp.Or(failure, err)
+}
+
+// lookAgain returns when to look for the time of the next call again, after an error.
+func (r *run) lookAgain() *next {
+	return &next{look: time.Now().Add(r.worker.group.supervisor.delayAfter(r.worker.handler, 0))}
 }
 
 // finish processes what the call returned, and hands the outcome to the worker.
 func (r *run) finish(failure error) {
-	var outcome call.Outcome
-	if err := handler.WithRecover(func() error { outcome = r.processResult(failure); return nil }); err != nil {
+	outcome := call.Outcome{Final: true}
+	if r.isUnplanned() {
+		r.worker.attempts.Cancel(&r.attempt)
+	} else if err := handler.WithRecover(func() error { outcome = r.processResult(failure); return nil }); err != nil {
 		outcome = r.reportPanic(err)
 	}
-	r.worker.endRun(outcome)
+	if r.next == nil {
+		r.next = r.lookAgain()
+	}
+	r.worker.endRun(outcome, r.next)
 }
 
 // reportPanic turns a panic outside of the handler, such as one of the engine, into a
@@ -75,6 +113,9 @@ func (r *run) prepare() error {
 		r.ctx, r.attempt = r.worker.attempts.Begin(ctx, r.worker.handler, r.worker.group.supervisor.options.Backoff)
 		r.call = handler.NewCall(r.worker.handler, call, r.attempt.Args)
 		r.call.Stop = r.stopper
+		if planned := r.worker.planned; r.worker.handler.Schedule != nil && !planned.IsZero() {
+			r.call.Run = &planned
+		}
 		return nil
 	})
 }
@@ -91,6 +132,11 @@ func (r *run) processResult(failure error) call.Outcome {
 		return r.undo(failure)
 	}
 	outcome := r.worker.attempts.End(r.ctx, &r.attempt, result, failure)
+	if outcome.Final && r.call.Run != nil {
+		if err := r.putRun(outcome); err != nil {
+			return r.reportPanic(err)
+		}
+	}
 	reported := r.adjust(&outcome)
 	r.count(outcome, reported)
 	if reported {
@@ -101,6 +147,15 @@ func (r *run) processResult(failure error) call.Outcome {
 		r.worker.group.currentHost().Report(r.ctx, r.worker.handler, outcome)
 	}
 	return outcome
+}
+
+// putRun adds the end of a run to what the timer writes.
+func (r *run) putRun(o call.Outcome) error {
+	ended := storage.Record{Started: *r.call.Run, Stopped: time.Now().UTC(), Retries: r.attempt.Args.Retry + 1, Success: o.Err == nil, Failure: o.Err != nil}
+	if o.Err != nil {
+		ended.Message = o.Err.Error()
+	}
+	return r.worker.group.currentHost().PutRun(r.ctx, r.worker.handler, ended, r.patch)
 }
 
 // undo ends a call that does not count as an attempt, because the object does not fit the Go

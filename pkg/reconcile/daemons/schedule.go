@@ -8,9 +8,30 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
+// next is when a timer is called next, as far as code of users decides that.
+type next struct {
+	interval time.Duration // of an IntervalFunc; zero if it is unknown
+	run      time.Time     // of a schedule; zero if it is unknown
+	look     time.Time     // when to look again for what is unknown
+}
+
+// nextAfter returns what follows a call, from the object as it is now. It runs code of users.
+func (r *run) nextAfter() (n next, err error) {
+	d := r.worker.handler
+	switch {
+	case d.IntervalFunc != nil:
+		n.interval, err = d.IntervalAfter(r.call)
+	case d.Schedule != nil && r.call.Run != nil:
+		n.run, err = d.Schedule.NextRun(r.call, *r.call.Run, time.Now())
+	case d.Schedule != nil:
+		n.run, err = r.worker.group.firstRun(d)
+	}
+	return n, err
+}
+
 // scheduleNext decides when the handler is called next, if ever. The lock is held.
-func (w *worker) scheduleNext(o call.Outcome) {
-	at, again := w.nextCall(o, time.Now())
+func (w *worker) scheduleNext(o call.Outcome, n *next) {
+	at, again := w.nextCall(o, n, time.Now())
 	if !again {
 		w.setPhase(ended)
 		return
@@ -26,18 +47,27 @@ func (w *worker) scheduleNext(o call.Outcome) {
 // error overrides everything but the idle time.
 //
 // Specification: Daemons, "Restarting"; Timers.
-func (w *worker) nextCall(o call.Outcome, now time.Time) (at time.Time, again bool) {
+func (w *worker) nextCall(o call.Outcome, n *next, now time.Time) (at time.Time, again bool) {
+	interval := w.handler.Interval
+	if w.handler.IntervalFunc != nil {
+		interval = n.interval
+	}
 	switch d := w.handler; {
 	case !o.Final:
 		at = now.Add(o.Delay)
+	case d.Schedule != nil: // an error ends the run, and not the schedule
+		w.planned = n.run
+		at = latest(n.run, n.look)
 	case w.isDaemon() || o.Err != nil && !isLimitError(o.Err):
 		return at, false
-	case d.Interval > 0 && d.Sharp:
+	case d.IntervalFunc != nil && interval == 0:
+		at = n.look
+	case interval > 0 && d.Sharp:
 		// The grid begins when the call was due, so that small delays of calls do
 		// not add up.
-		at = now.Add(d.Interval - now.Sub(w.lastDue)%d.Interval)
-	case d.Interval > 0:
-		at = now.Add(d.Interval)
+		at = now.Add(interval - now.Sub(w.planned)%interval)
+	case interval > 0:
+		at = now.Add(interval)
 	case d.Idle > 0:
 		if w.seenChanges == w.group.changeCount {
 			return at, true

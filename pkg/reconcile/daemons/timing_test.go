@@ -95,6 +95,26 @@ func TestSchedules(t *testing.T) {
 			quick, nil, 8,
 			[]string{"0s a: again in 3s, panic: oops", "3s call"},
 		},
+		"an interval that depends on the object": {
+			options{handler.IntervalFunc(func(a *handler.Call) time.Duration {
+				seconds, _ := a.Body().Spec().Int64("delay")
+				return time.Duration(seconds) * s
+			})}, quick, nil, 15, []string{"0s call", "7s call", "14s call"},
+		},
+		"a sharp interval that depends on the object": {
+			options{handler.Sharp(), handler.IntervalFunc(func(*handler.Call) time.Duration { return 5 * s })},
+			quick, nil, 11, []string{"0s call", "5s call", "10s call"},
+		},
+		"an interval of zero": {
+			options{handler.Backoff(3 * s), handler.IntervalFunc(func(*handler.Call) time.Duration { return 0 })},
+			quick, nil, 4,
+			[]string{"0s call", "0s a: again in 3s, the function of kopf.IntervalFunc returned 0s: an interval must be positive", "3s call", "3s a: again in 3s, the function of kopf.IntervalFunc returned 0s: an interval must be positive"},
+		},
+		"an interval that panics, after the last attempt": {
+			options{handler.Backoff(3 * s), handler.Retries(1), handler.IntervalFunc(func(*handler.Call) time.Duration { panic("oops") })},
+			quick, nil, 4,
+			[]string{"0s call", "0s a: failed, handler a has used up its 1 attempts: panic: oops", "3s call", "3s a: failed, handler a has used up its 1 attempts: panic: oops"},
+		},
 		"initial delay, idle time and interval": {
 			options{handler.InitialDelay(60 * s), handler.Interval(10 * s), handler.Idle(600 * s)},
 			quick,

@@ -22,7 +22,7 @@ const (
 )
 
 // worker is one handler of one object. Every such pair has one, so every field must be
-// worth its bytes. The supervisor's lock guards it, except for attempts, which belongs
+// worth its bytes. The supervisor's lock guards it, except for attempts and planned, which belong
 // to the goroutine while there is one.
 type worker struct {
 	group *Group
@@ -36,7 +36,7 @@ type worker struct {
 	due   time.Time // zero if nothing is due
 
 	notBefore   time.Time // the end of the initial delay
-	lastDue     time.Time // when the last call was due: the grid of a sharp timer
+	planned     time.Time // for when the last call was planned; for a schedule, the run, or zero if it is unknown
 	seenChanges uint32    // changeCount of the group at the last call
 
 	phase         phase
@@ -77,6 +77,17 @@ func (w *worker) ensureStarted(d *handler.Declaration) {
 	}
 }
 
+// plan postpones or advances the run of a schedule that the object has changed. A run that is being repeated after an
+// error remains. The lock is held.
+func (w *worker) plan(n next) {
+	if w.phase != waiting || w.attempts.Retries() > 0 || n.run.Equal(w.planned) {
+		return
+	}
+	w.returnSlot()
+	w.planned = n.run
+	w.startTimer(latest(n.run, n.look))
+}
+
 // onTimer does what is due, unless that was postponed or canceled at the last moment.
 // It runs in its own goroutine.
 func (w *worker) onTimer() {
@@ -113,7 +124,9 @@ func (w *worker) beginRun() *run {
 	w.stage = signaled
 	w.stopRequested = false
 	w.writing = false
-	w.lastDue = w.due
+	if w.handler.Schedule == nil {
+		w.planned = w.due
+	}
 	w.due = time.Time{}
 	w.seenChanges = w.group.changeCount
 	s.awaited++
@@ -124,14 +137,14 @@ func (w *worker) beginRun() *run {
 }
 
 // endRun decides what the worker does after an attempt.
-func (w *worker) endRun(o call.Outcome) {
-	if w.applyOutcome(o) {
+func (w *worker) endRun(o call.Outcome, n *next) {
+	if w.applyOutcome(o, n) {
 		w.group.currentHost().Requeue()
 	}
 }
 
 // applyOutcome is endRun under the lock. It reports whether a pass is needed.
-func (w *worker) applyOutcome(o call.Outcome) bool {
+func (w *worker) applyOutcome(o call.Outcome, n *next) bool {
 	s := w.group.supervisor
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,6 +160,6 @@ func (w *worker) applyOutcome(o call.Outcome) bool {
 		w.setPhase(off)
 		return w.isDaemon() || !w.group.closed
 	}
-	w.scheduleNext(o)
+	w.scheduleNext(o, n)
 	return w.isDaemon() && w.phase == ended
 }

@@ -133,6 +133,11 @@ type Handler struct {
 	// RevisionFailed is set if it failed permanently.
 	RevisionMark   string
 	RevisionFailed bool
+	// NextRun is when a timer with a schedule is called next; zero if ScheduleErr says why that is unknown.
+	NextRun     time.Time
+	ScheduleErr error
+	// LastRun is the last run that has ended, or nil.
+	LastRun *storage.Record
 }
 
 // Inspect returns what passes over an object of a resource would find. It returns an error if
@@ -165,7 +170,7 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 		Suspension: i.requests.Suspension(of.body, time.Now()), Records: map[string]storage.Record{},
 	}
 	n.Failed, n.Forgotten = of.failures(now)
-	ids := plan.IDsOf(of.handlers.Triggered)
+	ids := append(plan.IDsOf(of.handlers.Triggered), plan.RunsOf(of.handlers.Background)...)
 	var ends map[string]object.Essence // at which handlers have ended in the open cycle, if the object has changed since
 	if now.Cycle != nil {
 		n.Old = now.Old
@@ -203,10 +208,13 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 		one := Handler{Declaration: d, Undecidable: undecidable[d]}
 		if one.Undecidable == nil {
 			err := handler.WithRecover(func() error {
-				one = of.judge(d, now, resumed, ends[d.ID])
+				one = of.judge(ctx, d, now, resumed, ends[d.ID])
 				return nil
 			})
 			one.Undecidable = err
+		}
+		if run, ok := n.Records[record.RunOf(d.ID)]; ok && d.Schedule != nil {
+			one.LastRun = &run
 		}
 		n.Handlers = append(n.Handlers, one)
 	}
@@ -358,9 +366,18 @@ func (t target) failures(p *plan.Plan) (failed, forgotten map[string]string) {
 	return failed, forgotten
 }
 
+// nextRun returns when a timer with a schedule is called next.
+func (t target) nextRun(ctx context.Context, d *handler.Declaration, now *plan.Plan) (time.Time, error) {
+	last, err := t.inspector.records.LastRun(ctx, t.body, d.ID, silent())
+	if err != nil {
+		return time.Time{}, err
+	}
+	return d.Schedule.NextRun(handler.NewCall(d, now.CallContext, handler.Attempt{}), last, time.Now())
+}
+
 // judge returns what a pass would find about one handler. End is the state at which it has ended in
 // the open cycle, if the object has changed since.
-func (t target) judge(d *handler.Declaration, now, resumed *plan.Plan, end object.Essence) Handler {
+func (t target) judge(ctx context.Context, d *handler.Declaration, now, resumed *plan.Plan, end object.Essence) Handler {
 	one := Handler{Declaration: d}
 	of := &now.Cause
 	if !d.Kind.IsChange() {
@@ -374,6 +391,9 @@ func (t target) judge(d *handler.Declaration, now, resumed *plan.Plan, end objec
 			if m.Handler == d {
 				one.Misfit = m.Err
 			}
+		}
+		if d.Schedule != nil {
+			one.NextRun, one.ScheduleErr = t.nextRun(ctx, d, now)
 		}
 	case d.Kind.IsChange():
 		at := time.Now()

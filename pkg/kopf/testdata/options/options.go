@@ -104,11 +104,16 @@ func background(r *kopf.Registry) {
 	r.Timer(pods, timer, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	r.Timer(pods, timer, kopf.Field("spec"), kopf.Value(there), kopf.InitialDelay(time.Second), kopf.InitialDelayFunc(delay))
 	r.Timer(pods, timer, kopf.Interval(time.Second), kopf.Sharp(), kopf.Idle(time.Second))
-	r.Timer(pods, timer, kopf.ValueAfter(there)) // refused
-	r.Timer(pods, timer, kopf.HoldOnFailure())   // refused
-	r.Timer(pods, timer, kopf.Interval(1.5))     // refused
-	r.Timer(pods, daemon)                        // refused
-	r.Timer(pods, event)                         // refused
+	r.Timer(pods, timer, kopf.IntervalFunc(delay), kopf.Sharp())
+	r.Timer(pods, timer, kopf.Schedule("@daily", kopf.TimeZone("Europe/Berlin"), kopf.CatchUp(2)))
+	r.Timer(pods, timer, kopf.ScheduleFunc(schedule, kopf.TimeZone("Europe/Berlin")))
+	r.Timer(pods, timer, kopf.TimeZone("Europe/Berlin"))                      // refused
+	r.Timer(pods, timer, kopf.Schedule("@daily", kopf.Interval(time.Second))) // refused
+	r.Timer(pods, timer, kopf.ValueAfter(there))                              // refused
+	r.Timer(pods, timer, kopf.HoldOnFailure())                                // refused
+	r.Timer(pods, timer, kopf.Interval(1.5))                                  // refused
+	r.Timer(pods, daemon)                                                     // refused
+	r.Timer(pods, event)                                                      // refused
 
 	r.OnCreate(pods, change, kopf.Interval(time.Second))          // refused
 	r.OnUpdate(pods, change, kopf.Idle(time.Second))              // refused
@@ -119,6 +124,8 @@ func background(r *kopf.Registry) {
 }
 
 func delay(kopf.Arguments) time.Duration { return time.Second }
+
+func schedule(kopf.Arguments) (string, error) { return "@daily", nil }
 
 func indices(r *kopf.Registry) {
 	kopf.NewIndex(r, pods, indexing, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))

@@ -102,3 +102,14 @@ func IDsOf(handlers registry.Handlers) []string {
 	}
 	return ids
 }
+
+// RunsOf returns the ids of the records of timers with schedules.
+func RunsOf(background registry.Handlers) []string {
+	var ids []string
+	for _, d := range background {
+		if d.Schedule != nil {
+			ids = append(ids, record.RunOf(d.ID))
+		}
+	}
+	return ids
+}

@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -77,6 +78,16 @@ func (k Keeper) Record(ctx context.Context, body *object.Body, id string, r repo
 		return nil, err
 	}
 	return record, nil
+}
+
+// LastRun returns the time of the last run that has ended of a timer with a schedule. Without one, it is when the object
+// was created.
+func (k Keeper) LastRun(ctx context.Context, body *object.Body, id string, r report.Reporter) (time.Time, error) {
+	run, err := k.Record(ctx, body, RunOf(id), r)
+	if err != nil || run == nil {
+		return body.CreationTimestamp(), err
+	}
+	return run.Started, nil
 }
 
 // Progress returns the progress of the handlers. It finds the records of sub-handlers through

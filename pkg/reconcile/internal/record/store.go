@@ -183,6 +183,10 @@ func (k Keeper) storeBase(ctx context.Context, body *object.Body, into storage.P
 	return k.Storages.DiffBase.Store(ctx, body, into, essence)
 }
 
+// RunOf returns the id of the record of a timer with a schedule: the last run that has ended. It is another one than
+// that of a handler of changes with the same id.
+func RunOf(id string) string { return id + "/schedule" }
+
 // StoreCalls adds the records of the calls to the patch. The last operator that writes wins:
 // a call can be repeated after a restart anyway. It leaves out the handlers whose edits are withheld.
 func (k Keeper) StoreCalls(ctx context.Context, c *Calls, body *object.Body, into storage.Patch, isWithheld func(id string) bool) error {

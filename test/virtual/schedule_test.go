@@ -1,0 +1,69 @@
+package virtual
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopftest"
+)
+
+// A schedule over a year, with restarts at random, also in the middle of runs: each run is made once.
+func TestEveryRunOfAScheduleIsMadeOnce(t *testing.T) {
+	const schedule, zone = "30 2 * * *", "Europe/Berlin"
+	var made []time.Time
+	withOperator(t, func(r *kopf.Registry) {
+		r.Timer(examples, func(ctx context.Context, tick *kopf.Tick) error {
+			select {
+			case <-time.After(3 * time.Hour):
+				made = append(made, tick.Scheduled())
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}, kopf.ID("backup"), kopf.Schedule(schedule, kopf.TimeZone(zone), kopf.CatchUp(100)))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		began := time.Now()
+		h.Create(newExample())
+		random := rand.New(rand.NewPCG(1, 2))
+		for range 100 {
+			h.Advance(time.Duration(random.Int64N(int64(6 * 24 * time.Hour))))
+			switch random.IntN(3) {
+			case 0:
+				h.Restart()
+			case 1:
+				h.Crash()
+			default:
+				h.Stop()
+				time.Sleep(time.Duration(random.Int64N(int64(48 * time.Hour))))
+				h.Start()
+			}
+		}
+		h.Advance(max(5*24*time.Hour, time.Until(began.AddDate(1, 0, 0))))
+		berlin, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []time.Time
+		for day := began.In(berlin); day.Before(time.Now().Add(-12 * time.Hour)); day = day.AddDate(0, 0, 1) {
+			run := time.Date(day.Year(), day.Month(), day.Day(), 2, 30, 0, 0, berlin)
+			if run.Hour() != 2 || run.Minute() != 30 { // the clocks go forward
+				run = time.Date(day.Year(), day.Month(), day.Day(), 3, 0, 0, 0, berlin)
+			}
+			if first := run.Add(-time.Hour).In(berlin); first.Hour() == 2 { // they go back
+				run = first
+			}
+			want = append(want, run)
+		}
+		if len(want) < 365 || len(made) != len(want) {
+			t.Errorf("got %d runs, want %d", len(made), len(want))
+		}
+		for i := range min(len(made), len(want)) {
+			if !made[i].Equal(want[i]) {
+				t.Fatalf("got %s, want %s", made[i], want[i])
+			}
+		}
+	})
+}
