@@ -56,7 +56,7 @@ type Converger struct {
 // New returns a Converger that is not started yet.
 func New(config Config) *Converger {
 	return &Converger{config: config, store: &store{
-		delays: config.Delays, seen: config.Seen,
+		rule: contentionRule(config.Delays), seen: config.Seen,
 		facts: map[Key]*fact{}, byOwner: map[string][]*fact{},
 		states: map[string]*state{}, owners: map[types.UID][]string{}, calls: map[caller]func(){},
 	}}
