@@ -38,8 +38,13 @@ func TestRivals(t *testing.T) {
 			{0, false, 0}, {soon + 1, false, 0}, {soon + 1, false, 0}, {soon + 1, false, 0},
 		}},
 		"a contention is over after the window and twice the last pause": {rule(), []change{
-			{0, false, 0}, {soon, false, 0}, {soon, true, second}, {soon + 2*second, false, 4 * second}, {soon + 8*second + 1, false, 0},
-			{soon, false, 0}, {soon, true, second},
+			{0, false, 0},
+			{soon, false, 0},
+			{soon, true, second},
+			{soon + 2*second, false, 4 * second},
+			{soon + 8*second + 1, false, 0},
+			{soon, false, 0},
+			{soon, true, second},
 		}},
 		"a contention is over after the window and the time of calm": {calm, []change{
 			{0, false, 0}, {soon, false, 0}, {soon, true, second}, {soon + time.Minute, false, 4 * second}, {soon + time.Minute + 1, false, 0},

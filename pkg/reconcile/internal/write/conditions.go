@@ -3,9 +3,7 @@ package write
 import (
 	"context"
 
-	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
-	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // conditionsRefused is the report after which the conditions of an object are not written
@@ -15,28 +13,6 @@ const conditionsRefused = "conditions refused"
 // hasConditions reports whether the update writes the conditions of the object.
 func (s *Session) hasConditions(u *Update) bool {
 	return u.Decision.Conditions != nil && !u.withoutEdits && !u.isPartial() && !s.report.Object.Has(conditionsRefused)
-}
-
-// foresee finds out whether the next cycle follows this write, because the conditions are
-// written before the records.
-func (s *Session) foresee(ctx context.Context, u *Update) (continues bool, err error) {
-	if !s.hasConditions(u) || !u.endsCycle() {
-		return false, nil
-	}
-	err = s.writer.Records.End(ctx, u.Cycle, s.body, storage.Patch{}, s.report)
-	return !u.Cycle.Settled, err
-}
-
-// withConditions adds the conditions to an object with the edits of its handlers. A handler
-// that changes more than the status makes the pass continue.
-func (s *Session) withConditions(u *Update, edited map[string]any) map[string]any {
-	u.conditions = nil
-	if !s.hasConditions(u) {
-		return edited
-	}
-	main, _ := patch.SplitStatus(patch.Difference(s.body.Raw(), edited))
-	u.conditions = u.Decision.Conditions.Amend(s.body.Raw(), edited, u.continues || len(main) > 0)
-	return patch.ApplyMerge(edited, u.conditions)
 }
 
 // refuseConditions gives the conditions of the object up, because the server rejects or drops
@@ -61,11 +37,4 @@ func (s *Session) isolateConditions(ctx context.Context, u *Update) (refused boo
 	}
 	s.refuseConditions(err.Error())
 	return true, nil
-}
-
-// checkConditions checks whether the server has stored the conditions.
-func (s *Session) checkConditions(u *Update) {
-	if len(patch.Minimal(s.body.Raw(), u.conditions)) > 0 {
-		s.refuseConditions("the schema of the resource does not have their fields anymore.")
-	}
 }

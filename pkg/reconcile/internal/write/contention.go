@@ -188,7 +188,8 @@ func (s *Session) examineContention(ctx context.Context, merge map[string]any) f
 	return c
 }
 
-// recordContention records what was written, and reports a contention when it begins.
+// recordContention records what was written, and reports a contention in the log and as an event
+// when it begins.
 func (s *Session) recordContention(c finding, merge map[string]any) {
 	taken := func(object.Path, any) bool { return true }
 	if isPrunable(merge) {
@@ -199,13 +200,9 @@ func (s *Session) recordContention(c finding, merge map[string]any) {
 		}
 	}
 	delay := s.writer.contention.recordWrite(identity{s.target.Key, s.body.UID()}, merge, taken, c)
-	if c.begins {
-		s.reportContention(c, delay)
+	if !c.begins {
+		return
 	}
-}
-
-// reportContention reports a contention in the log and as an event.
-func (s *Session) reportContention(c finding, delay time.Duration) {
 	var names []string
 	for _, field := range c.fields {
 		names = append(names, field.String())
@@ -300,7 +297,9 @@ func (h fieldHashes) compare(body, merge map[string]any) (overwritten []object.P
 			return
 		}
 		stored, exists := object.Lookup(body, f.path)
-		if last, known := h[f.id]; known && f.isOverwritten(stored, exists, last) {
+		last, known := h[f.id]
+		_, isList := f.value.([]any)
+		if known && last != hashValue(stored, exists) && (!isList || last == hashValue(f.value, true)) {
 			overwritten = append(overwritten, slices.Clone(f.path))
 		}
 		former := field{path: f.path, id: f.id, value: stored}
@@ -310,13 +309,6 @@ func (h fieldHashes) compare(body, merge map[string]any) (overwritten []object.P
 	})
 	slices.SortFunc(overwritten, slices.Compare)
 	return overwritten, removed
-}
-
-// isOverwritten reports whether another writer has changed the field, and writing it
-// reverts that.
-func (f field) isOverwritten(stored any, exists bool, last uint64) bool {
-	_, list := f.value.([]any)
-	return last != hashValue(stored, exists) && (!list || last == hashValue(f.value, true))
 }
 
 // updated returns the hashes after a write. A mapping that the operator has removed is there again

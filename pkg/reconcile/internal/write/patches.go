@@ -28,7 +28,12 @@ func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
 		wanted = patch.ApplyMerge(wanted, merge)
 		return false
 	})
-	wanted = s.withConditions(u, wanted)
+	u.conditions = nil
+	if s.hasConditions(u) {
+		more, _ := patch.SplitStatus(patch.Difference(s.body.Raw(), wanted)) // a change of more than the status makes the pass continue
+		u.conditions = u.Decision.Conditions.Amend(s.body.Raw(), wanted, u.continues || len(more) > 0)
+		wanted = patch.ApplyMerge(wanted, u.conditions)
+	}
 	main = patch.Difference(s.body.Raw(), wanted)
 	if s.target.StatusSubresource {
 		return patch.SplitStatus(main)
@@ -51,7 +56,7 @@ func resolve(edit call.Edit, body map[string]any) (map[string]any, error) {
 	return merge, nil
 }
 
-// withResult adds the result of a handler to its patch.
+// withResult adds the result of a handler to its patch, which it does not change.
 func withResult(merge map[string]any, id string, result any) map[string]any {
 	into := storage.Patch(maps.Clone(merge))
 	if into == nil {
