@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/internal/contention"
-	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
@@ -213,17 +212,6 @@ type caller struct {
 	handler string
 }
 
-func (s *store) follow(key caller, call func()) (stop func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls[key] = call
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.calls, key)
-	}
-}
-
 // trigger calls the function of Follow: now, or after a delay.
 func (s *store) trigger(of *state, delay time.Duration) {
 	key := caller{of.owner.Parent.UID, of.owner.Handler}
@@ -247,70 +235,6 @@ func (s *store) trigger(of *state, delay time.Duration) {
 			}
 		})
 	}
-}
-
-func (s *store) forget(parent types.UID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, hash := range s.owners[parent] {
-		delete(s.states, hash)
-	}
-	delete(s.owners, parent)
-}
-
-// unready is Converger.Unready.
-func (s *store) unready(parent types.UID) (waiting, broken []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, hash := range s.owners[parent] {
-		of := s.states[hash]
-		if of == nil || hash != of.owner.Hash() || !of.options.WaitReady || s.calls[caller{parent, of.owner.Handler}] == nil {
-			continue
-		}
-		for _, key := range slices.SortedFunc(maps.Keys(of.known), compareKeys) {
-			switch of.known[key].readiness {
-			case inProgress:
-				waiting = append(waiting, key.String())
-			case failed:
-				broken = append(broken, key.String())
-			}
-		}
-	}
-	return waiting, broken
-}
-
-// Ensured identifies a handler of children of a resource.
-type Ensured struct{ Resource, Handler string }
-
-// counts is Converger.Counts.
-func (s *store) counts() map[Ensured]metrics.Children {
-	all := map[Ensured]metrics.Children{}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for hash, of := range s.states {
-		if hash != of.owner.Hash() {
-			continue // it is known by the hash of a former name, too
-		}
-		ensured := Ensured{of.owner.Parent.Key.Resource, of.owner.Handler}
-		n := all[ensured]
-		for _, f := range of.known {
-			switch f.readiness {
-			case current:
-				n.Ready++
-			case inProgress:
-				n.Progressing++
-			case failed:
-				n.Failed++
-			}
-		}
-		for _, c := range of.contended {
-			if c.IsOpen(s.rule, time.Now()) {
-				n.Contended++
-			}
-		}
-		all[ensured] = n
-	}
-	return all
 }
 
 // patience is how often a child is restored at once within the window before the operator
