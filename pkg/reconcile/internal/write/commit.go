@@ -129,7 +129,7 @@ func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 			}
 		case apierrors.IsConflict(err):
 			if err := s.reread(ctx, u); err != nil {
-				if isForbidden(err) { // the next pass uses what the watch shows by then
+				if isForbidden(err) { // nothing was written, so the next pass can use what the watch shows by then
 					s.state.mustRead = false
 				}
 				return err
@@ -227,7 +227,7 @@ func (s *Session) send(ctx context.Context, u *Update, part string, merge, their
 		return err
 	}
 	c := s.examineContention(ctx, merge)
-	s.state.mustRead = true // until a response says what has become of the write
+	s.state.mustRead = true // until a response says otherwise
 	before := u.inFlight
 	if theirs != nil {
 		sent := inFlight{merge: theirs, status: part != "", version: s.body.ResourceVersion()}
@@ -240,10 +240,10 @@ func (s *Session) send(ctx context.Context, u *Update, part string, merge, their
 	s.writer.Metrics.Write(s.target.Key.Resource, u.reason(part), answerOf(err))
 	if err != nil {
 		switch {
-		case isRejected(err) || isForbidden(err): // nothing was written, and the version is still the latest
+		case isRejected(err) || isForbidden(err): // nothing was written: what is known of the object holds
 			u.inFlight = before
 			s.state.mustRead = false
-		case apierrors.IsConflict(err): // nothing was written, but there is a later version
+		case apierrors.IsConflict(err): // nothing was written, but the object has changed
 			u.inFlight = before
 		}
 		if s.subresourceOf(part) != "" && apierrors.IsNotFound(err) {

@@ -41,6 +41,15 @@ func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
 	return main, nil
 }
 
+// conditionsRefused is the report after which the conditions of an object are not written
+// anymore.
+const conditionsRefused = "conditions refused"
+
+// hasConditions reports whether the update writes the conditions of the object.
+func (s *Session) hasConditions(u *Update) bool {
+	return u.Decision.Conditions != nil && !u.withoutEdits && !u.isPartial() && !s.report.Object.Has(conditionsRefused)
+}
+
 // resolve converts an edit to a merge patch for the object in its current state.
 func resolve(edit call.Edit, body map[string]any) (map[string]any, error) {
 	merge, err := edit.Patch.Resolve(body)

@@ -116,6 +116,30 @@ func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection erro
 	return nil
 }
 
+// refuseConditions gives the conditions of the object up, because the server rejects or drops
+// them. They belong to no handler, so none fails.
+func (s *Session) refuseConditions(problem string) {
+	const message = "The conditions of kopf.Conditions cannot be stored in the status of the object, so it shows nothing about its handlers until the operator is restarted: "
+	s.report.Object.First(conditionsRefused)
+	s.report.Log.Info(message + problem)
+	s.report.Event(s.body, report.Warning, "ConditionsRefused", message+problem)
+}
+
+// isolateConditions finds out whether the conditions cause a rejection. It reports true after
+// giving them up.
+func (s *Session) isolateConditions(ctx context.Context, u *Update) (refused bool, err error) {
+	edits := s.state.edits
+	s.state.edits = nil
+	defer func() { s.state.edits = edits }()
+	_, status := s.editsPatch(u)
+	err = s.dryRunPatch(ctx, "status", status)
+	if !isRejected(err) {
+		return false, err
+	}
+	s.refuseConditions(err.Error())
+	return true, nil
+}
+
 // tryEdit asks the server whether it would accept one more edit, and drops the edit if not. A
 // rejection is the fault of that edit only if the server still accepts the others: a policy can
 // begin at any moment, and reject any of them. An edit for which a permission is missing is
