@@ -82,6 +82,48 @@ func TestOwnChangesAreWrittenAtOnceDuringContention(t *testing.T) {
 	})
 }
 
+// After the pause, changes are restored within a minute again. After twice the pause, the next change is the first one.
+func TestContentionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, c := gomega.NewWithT(t), newCluster()
+		m := NewManager(c, managed, c.logger())
+		lead(t, m)
+		m.SetHooks([]Hook{hook("a")})
+		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
+		writes := c.written()
+		overwrite := func() {
+			overwritten := c.validating(g)
+			overwritten.Webhooks[0].ClientConfig.URL = new("https://overwritten/")
+			g.Expect(c.Update(t.Context(), overwritten)).To(gomega.Succeed())
+			writes++
+		}
+		restored := func(within time.Duration) {
+			t.Helper()
+			time.Sleep(within - checkInterval/2)
+			g.Expect(c.written()).To(gomega.Equal(writes-1), "it is restored too early")
+			time.Sleep(checkInterval)
+			g.Expect(c.written()).To(gomega.Equal(writes), "it is restored too late")
+		}
+		time.Sleep(checkInterval / 2) // between two comparisons
+		for _, pause := range []time.Duration{checkInterval, 2 * checkInterval, 4 * checkInterval, 8 * checkInterval, maxPause, maxPause} {
+			overwrite()
+			restored(pause - checkInterval/2)
+		}
+
+		time.Sleep(maxPause)
+		overwrite()
+		restored(checkInterval / 2)
+		overwrite()
+		restored(maxPause - checkInterval/2)
+
+		time.Sleep(2*maxPause + checkInterval)
+		overwrite()
+		restored(checkInterval / 2)
+		overwrite()
+		restored(2*checkInterval - checkInterval/2)
+	})
+}
+
 func TestDeletedConfigurationIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := gomega.NewWithT(t), newCluster()
