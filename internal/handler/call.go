@@ -312,11 +312,11 @@ func (c *Call) isStopping() bool {
 // Thousands of handlers can wait in it, each on a stack of two kilobytes if its frames fit in. So
 // this frame is small: what few calls need is in functions that are not inlined.
 func (d *Declaration) Call(ctx context.Context, c *Call) (result any, err error) {
+	defer recoverPanic(&err)
 	c = c.prepared(ctx, d)
 	if IsObserved(ctx) {
 		return d.callObserved(ctx, c)
 	}
-	defer recoverPanic(&err)
 	c.findMisfit(d)
 	result, err = d.call(ctx, c)
 	if err != nil {
@@ -358,6 +358,7 @@ func (d *Declaration) CallIsolated(ctx context.Context, c *Call) (result any, er
 	return result, err
 }
 
+// callObserved is the rest of Call for a call that is observed.
 func (d *Declaration) callObserved(ctx context.Context, c *Call) (result any, err error) {
 	err = ErrExited // unless the handler returns
 	defer observe(ctx, c)(&err)

@@ -135,16 +135,23 @@ func (a *Attempt) exceeded(retries int, runtime time.Duration, last error) error
 // have been ahead.
 func elapsed(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }
 
-// evaluate returns the outcome of a call that was made with the context.
+// evaluate returns the outcome of a call that was made with the context. A handler fails at once if
+// its next attempt would exceed a limit: waiting for that attempt would gain nothing.
 func (a *Attempt) evaluate(ctx context.Context, result any, err error) Outcome {
 	took := now().Sub(a.Args.Now)
 	outcome := a.classify(err)
-	outcome.Called = true
 	if outcome.Succeeded() {
 		outcome.Result = result
-	} else {
-		outcome = a.failEarly(ctx, outcome)
 	}
+	if !outcome.Final {
+		var timeout *handler.TimeoutError
+		if errors.As(context.Cause(ctx), &timeout) {
+			outcome = Outcome{Final: true, Err: &handler.TimeoutError{ID: timeout.ID, Timeout: timeout.Timeout, Err: outcome.Err}}
+		} else if err := a.exceeded(a.Args.Retry+1, elapsed(a.Args.Started, now())+outcome.Delay, outcome.Err); err != nil {
+			outcome = Outcome{Final: true, Err: err}
+		}
+	}
+	outcome.Called = true
 	outcome.Took = took
 	return outcome
 }
@@ -169,20 +176,4 @@ func (a *Attempt) classify(err error) Outcome {
 	default:
 		return Outcome{Err: err, Delay: a.backoff.Delay(a.Args.Retry)}
 	}
-}
-
-// failEarly fails a handler at once if its next attempt would exceed a limit: waiting
-// for that attempt would gain nothing.
-func (a *Attempt) failEarly(ctx context.Context, o Outcome) Outcome {
-	if o.Final {
-		return o
-	}
-	var timeout *handler.TimeoutError
-	if errors.As(context.Cause(ctx), &timeout) {
-		return Outcome{Called: true, Final: true, Err: &handler.TimeoutError{ID: timeout.ID, Timeout: timeout.Timeout, Err: o.Err}}
-	}
-	if err := a.exceeded(a.Args.Retry+1, elapsed(a.Args.Started, now())+o.Delay, o.Err); err != nil {
-		return Outcome{Called: true, Final: true, Err: err}
-	}
-	return o
 }

@@ -91,7 +91,11 @@ func (p *Permits) acquire(resource string, join func(l *line, ready chan struct{
 	ready = make(chan struct{})
 	join(p.lineOf(resource), ready)
 	p.waiting++
-	p.watch()
+	if !p.watched {
+		p.watched = true
+		p.returned = time.Now()
+		time.AfterFunc(patience, p.addIfStuck)
+	}
 	return ready
 }
 
@@ -101,16 +105,6 @@ var granted = func() chan struct{} {
 	close(closed)
 	return closed
 }()
-
-// watch makes sure that a missing return of permits is noticed. The lock is held.
-func (p *Permits) watch() {
-	if p.watched {
-		return
-	}
-	p.watched = true
-	p.returned = time.Now()
-	time.AfterFunc(patience, p.addIfStuck)
-}
 
 // addIfStuck adds a permit if none was returned for too long, for a pass that finishes.
 func (p *Permits) addIfStuck() {

@@ -86,34 +86,26 @@ func (s *Slots) CanTake(c Claim) bool {
 func (s *Slots) Take(c Claim) *Running {
 	s.mu.Lock()
 	keys := s.move(c)
-	r := s.take(c)
-	s.mu.Unlock()
-	s.wakeAll(keys)
-	return r
-}
-
-// take is Take with the lock held.
-func (s *Slots) take(c Claim) *Running {
-	if !s.isFree(c) {
-		return nil
-	}
-	t := s.find(c.Key, c.ID)
-	if t == nil {
-		s.use(c, 1)
-	} else {
-		if t.state != reserved {
+	var r *Running
+	if s.isFree(c) {
+		t := s.find(c.Key, c.ID)
+		if t == nil || t.state != reserved {
 			s.use(c, 1)
 		}
-		s.discard(t)
-	}
-	r := &Running{Claim: c, Began: time.Now()}
-	r.element = s.running.PushBack(r)
-	if s.running.Len() == 1 {
-		select {
-		case s.Occupied <- struct{}{}:
-		default: // the former first call is not noticed yet
+		if t != nil {
+			s.discard(t)
+		}
+		r = &Running{Claim: c, Began: time.Now()}
+		r.element = s.running.PushBack(r)
+		if s.running.Len() == 1 {
+			select {
+			case s.Occupied <- struct{}{}:
+			default: // the former first call is not noticed yet
+			}
 		}
 	}
+	s.mu.Unlock()
+	s.wakeAll(keys)
 	return r
 }
 
@@ -128,13 +120,21 @@ func (s *Slots) Return(r *Running) {
 }
 
 // isFree reports whether a slot is reserved for the call, or free. No ticket is passed by: if
-// a slot is free, no waiting ticket could use it. The lock is held.
+// a slot is free, no waiting ticket could use it. Otherwise, the call gets a ticket, or its ticket
+// waits again. The lock is held.
 func (s *Slots) isFree(c Claim) bool {
 	t := s.find(c.Key, c.ID)
 	if t != nil && t.state == reserved || s.fits(c) {
 		return true
 	}
-	s.wait(t, c)
+	if t == nil {
+		t = &ticket{claim: c, line: s.lineOf(c)}
+		t.line.tickets = append(t.line.tickets, t)
+		s.tickets[c.Key] = append(s.tickets[c.Key], t)
+		s.waiting++
+	}
+	s.setState(t, waiting)
+	t.asked = true
 	return false
 }
 
@@ -252,18 +252,6 @@ type callLine struct {
 	tickets []*ticket
 }
 
-// wait gives a call a ticket, or lets its ticket wait again. The lock is held.
-func (s *Slots) wait(t *ticket, c Claim) {
-	if t == nil {
-		t = &ticket{claim: c, line: s.lineOf(c)}
-		t.line.tickets = append(t.line.tickets, t)
-		s.tickets[c.Key] = append(s.tickets[c.Key], t)
-		s.waiting++
-	}
-	s.setState(t, waiting)
-	t.asked = true
-}
-
 func (s *Slots) setState(t *ticket, state ticketState) {
 	if t.state == waiting {
 		s.waiting--
@@ -363,14 +351,11 @@ func (s *Slots) discard(t *ticket) {
 		delete(s.tickets, key)
 	}
 	t.line.tickets = without(t.line.tickets, t)
-	if len(t.line.tickets) == 0 {
-		s.removeLine(key.Resource, t.line)
+	if len(t.line.tickets) > 0 {
+		return
 	}
-}
-
-func (s *Slots) removeLine(resource string, l *callLine) {
-	i := slices.IndexFunc(s.lines, func(r *resourceLine) bool { return r.resource == resource })
-	s.lines[i].lines = without(s.lines[i].lines, l)
+	i := slices.IndexFunc(s.lines, func(r *resourceLine) bool { return r.resource == key.Resource })
+	s.lines[i].lines = without(s.lines[i].lines, t.line)
 	if len(s.lines[i].lines) == 0 {
 		s.lines = slices.Delete(s.lines, i, i+1)
 	}
@@ -406,29 +391,25 @@ func (s *Slots) EndPass(key object.Key, isDue func(id string) bool) {
 	s.mu.Lock()
 	var keys []object.Key
 	for _, t := range slices.Clone(s.tickets[key]) {
-		if s.endWait(t, isDue(t.claim.ID)) {
+		due := isDue(t.claim.ID)
+		unused := t.state == reserved && !t.asked
+		freed := unused || t.state == reserved && !due
+		if freed {
+			s.use(t.claim, -1)
+		}
+		t.asked = false
+		switch {
+		case !due:
+			s.discard(t)
+		case unused:
+			s.setState(t, absent)
+		}
+		if freed {
 			keys = append(keys, s.grant()...)
 		}
 	}
 	s.mu.Unlock()
 	s.wakeAll(keys)
-}
-
-// endWait is EndPass for one ticket. It reports whether a slot has become free.
-func (s *Slots) endWait(t *ticket, due bool) (freed bool) {
-	unused := t.state == reserved && !t.asked
-	freed = unused || t.state == reserved && !due
-	if freed {
-		s.use(t.claim, -1)
-	}
-	t.asked = false
-	switch {
-	case !due:
-		s.discard(t)
-	case unused:
-		s.setState(t, absent)
-	}
-	return freed
 }
 
 // Clear discards all tickets, when passes end for a while.

@@ -71,7 +71,21 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	}
 	selected := s.handlers.Selected(s.runner.Cause)
 	selected = append(selected, s.handlers.TakenBack(s.runner.Cause, selected, s.runner.Progress.IsRetrying)...)
-	ids := s.include(s.withoutMisfits(selected))
+	var ids []string // of those whose typed filters the object fits
+	carriedOver := s.runner.Progress.Load(s.parent.ID).carriedOver
+	for _, d := range selected {
+		misfit := d.Misfit(s.runner.Cause)
+		if misfit != nil && !s.runner.Progress.Load(d.ID).Finished() {
+			s.runner.Progress.SetMisfit(d.ID, misfit)
+			continue
+		}
+		s.runner.Progress.Include(d.ID, s.runner.Cause.Reason, carriedOver)
+		// Its record can be found and purged through those of its parent and of all ancestors, without a declaration.
+		for _, above := range append(slices.Clone(s.ancestors), s) {
+			s.runner.Progress.Load(above.parent.ID).AddSubrefs(d.ID)
+		}
+		ids = append(ids, d.ID)
+	}
 	for _, due := range s.runner.selectDue(selected) {
 		if err := s.runOne(ctx, due); err != nil {
 			return err
@@ -87,33 +101,6 @@ func (s *subhandlers) execute(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// withoutMisfits returns the sub-handlers whose typed filters the object fits, and records the others in the
-// progress.
-func (s *subhandlers) withoutMisfits(selected registry.Handlers) registry.Handlers {
-	return selected.Where(func(d *handler.Declaration) bool {
-		misfit := d.Misfit(s.runner.Cause)
-		if misfit == nil || s.runner.Progress.Load(d.ID).Finished() {
-			return true
-		}
-		s.runner.Progress.SetMisfit(d.ID, misfit)
-		return false
-	})
-}
-
-// include adds the sub-handlers to the cycle, and returns their ids.
-func (s *subhandlers) include(selected registry.Handlers) (ids []string) {
-	carriedOver := s.runner.Progress.Load(s.parent.ID).carriedOver
-	for _, d := range selected {
-		s.runner.Progress.Include(d.ID, s.runner.Cause.Reason, carriedOver)
-		// Its record can be found and purged through those of its parent and of all ancestors, without a declaration.
-		for _, above := range append(slices.Clone(s.ancestors), s) {
-			s.runner.Progress.Load(above.parent.ID).AddSubrefs(d.ID)
-		}
-		ids = append(ids, d.ID)
-	}
-	return ids
 }
 
 // runOne makes one attempt of a sub-handler. The error is the parent's.

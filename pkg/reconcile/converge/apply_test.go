@@ -312,7 +312,7 @@ func TestFightsAreReportedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
-				o.store.delays = []time.Duration{time.Minute}
+				o.store.rule = contentionRule([]time.Duration{time.Minute})
 				var reports []string
 				o.log = funcr.New(func(_, line string) { reports = append(reports, line) }, funcr.Options{})
 				called := 0

@@ -215,8 +215,10 @@ const maxSearch = 8
 // search adds to the blockers that are known those that dry runs find for the rest of the causes. It returns the
 // refusal if the API server does not accept the child without them either.
 func (r *run) search(ctx context.Context, c refused, known []blocker, rest []metav1.StatusCause, refusal error) ([]blocker, error) {
-	if slices.ContainsFunc(rest, isImmutable) {
-		return nil, refusal
+	for _, cause := range rest {
+		if strings.HasSuffix(cause.Message, validation.FieldImmutableErrorMsg) {
+			return nil, refusal // whatever others have set
+		}
 	}
 	found := known
 	near := slices.DeleteFunc(nearest(c.foreign(), rest), func(b blocker) bool { return slices.ContainsFunc(known, b.isSame) })
@@ -257,11 +259,6 @@ func withBlockers(refusal error, found []blocker) error {
 		return refusal
 	}
 	return &foreignError{refusal, found}
-}
-
-// isImmutable reports whether a field cannot be changed, whatever others have set.
-func isImmutable(cause metav1.StatusCause) bool {
-	return strings.HasSuffix(cause.Message, validation.FieldImmutableErrorMsg)
 }
 
 // isAnswered reports whether one of the causes is gone. The texts of causes have values, which differ.

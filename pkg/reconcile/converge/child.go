@@ -81,7 +81,15 @@ func readChild(ctx context.Context, obj client.Object, scheme *runtime.Scheme, p
 		unstructured.RemoveNestedField(ch.content, "metadata", field)
 	}
 	removeNulls(ch.content)
-	replaceAliases(u)
+	if kind == (schema.GroupKind{Kind: "Secret"}) {
+		encodeText(ch.content)
+	}
+	if at, has := podSpecs[kind]; has {
+		found, _, _ := unstructured.NestedFieldNoCopy(ch.content, at...)
+		if spec, ok := found.(map[string]any); ok {
+			renameAccount(spec)
+		}
+	}
 
 	ch.resource, ch.problem = resources.Find(ctx, u.GroupVersionKind())
 	switch {
@@ -157,7 +165,8 @@ func removeNulls(value any) {
 
 // The API server stores some fields as others, which then have the value, and are what other clients change. So the
 // operator could neither see what others change, nor change the value itself. These fields are applied, and compared,
-// as they are stored. A test looks for such fields in all built-in kinds.
+// as they are stored. What the API server would refuse stays as it is. A test looks for such fields in all built-in
+// kinds.
 
 // podSpecs are where the built-in kinds have the spec of a pod.
 var podSpecs = map[schema.GroupKind][]string{
@@ -170,21 +179,6 @@ var podSpecs = map[schema.GroupKind][]string{
 	{Group: "apps", Kind: "StatefulSet"}: {"spec", "template", "spec"},
 	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template", "spec"},
 	{Group: "batch", Kind: "Job"}:        {"spec", "template", "spec"},
-}
-
-// replaceAliases replaces the fields of an object that the API server stores as others. What it would refuse
-// stays as it is.
-func replaceAliases(u *unstructured.Unstructured) {
-	kind := u.GroupVersionKind().GroupKind()
-	if kind == (schema.GroupKind{Kind: "Secret"}) {
-		encodeText(u.Object)
-	}
-	if at, has := podSpecs[kind]; has {
-		found, _, _ := unstructured.NestedFieldNoCopy(u.Object, at...)
-		if spec, ok := found.(map[string]any); ok {
-			renameAccount(spec)
-		}
-	}
 }
 
 // encodeText replaces the stringData of a Secret by data. The API server never returns stringData.
@@ -248,13 +242,6 @@ var kindOrder = []schema.GroupKind{
 	{Kind: "PersistentVolume"},
 	{Kind: "PersistentVolumeClaim"},
 	{Kind: "Service"},
-}
-
-// sortChildren sorts children by wave and kind.
-func sortChildren(all []*child) {
-	slices.SortStableFunc(all, func(a, b *child) int {
-		return cmp.Or(cmp.Compare(a.wave, b.wave), cmp.Compare(a.rank(), b.rank()))
-	})
 }
 
 func (ch *child) rank() int {

@@ -1,6 +1,7 @@
 package converge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ type Converger struct {
 // New returns a Converger that is not started yet.
 func New(config Config) *Converger {
 	return &Converger{config: config, store: &store{
-		delays: config.Delays, seen: config.Seen,
+		rule: contentionRule(config.Delays), seen: config.Seen,
 		facts: map[Key]*fact{}, byOwner: map[string][]*fact{},
 		states: map[string]*state{}, owners: map[types.UID][]string{}, calls: map[caller]func(){},
 	}}
@@ -85,7 +86,16 @@ func (c *Converger) ReplaceChildren(covers func(Key) bool, all []*unstructured.U
 // Follow calls a function whenever the handler of a parent must be called because of what others
 // have done to the children, until it is stopped. It is called without locks.
 func (c *Converger) Follow(parent types.UID, handler string, call func()) (stop func()) {
-	return c.store.follow(caller{parent, handler}, call)
+	s := c.store
+	key := caller{parent, handler}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[key] = call
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.calls, key)
+	}
 }
 
 // Unready returns the children of a parent that are not ready, and those that have failed, as
@@ -95,22 +105,77 @@ func (c *Converger) Unready(parent types.UID) (waiting, broken []string) {
 	if c == nil {
 		return nil, nil
 	}
-	return c.store.unready(parent)
+	s := c.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, hash := range s.owners[parent] {
+		of := s.states[hash]
+		if of == nil || hash != of.owner.Hash() || !of.options.WaitReady || s.calls[caller{parent, of.owner.Handler}] == nil {
+			continue
+		}
+		for _, key := range slices.SortedFunc(maps.Keys(of.known), compareKeys) {
+			switch of.known[key].readiness {
+			case inProgress:
+				waiting = append(waiting, key.String())
+			case failed:
+				broken = append(broken, key.String())
+			}
+		}
+	}
+	return waiting, broken
 }
+
+// Ensured identifies a handler of children of a resource.
+type Ensured struct{ Resource, Handler string }
 
 // Counts returns the numbers of the wanted children, by their handlers. It looks at each child.
 func (c *Converger) Counts() map[Ensured]metrics.Children {
 	if c == nil {
 		return map[Ensured]metrics.Children{}
 	}
-	return c.store.counts()
+	s := c.store
+	all := map[Ensured]metrics.Children{}
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for hash, of := range s.states {
+		if hash != of.owner.Hash() {
+			continue // it is known by the hash of a former name, too
+		}
+		ensured := Ensured{of.owner.Parent.Key.Resource, of.owner.Handler}
+		n := all[ensured]
+		for _, f := range of.known {
+			switch f.readiness {
+			case current:
+				n.Ready++
+			case inProgress:
+				n.Progressing++
+			case failed:
+				n.Failed++
+			}
+		}
+		for _, c := range of.contended {
+			if c.IsOpen(s.rule, now) {
+				n.Contended++
+			}
+		}
+		all[ensured] = n
+	}
+	return all
 }
 
 // Forget drops what is known of the children of a parent that is gone.
 func (c *Converger) Forget(parent types.UID) {
-	if c != nil {
-		c.store.forget(parent)
+	if c == nil {
+		return
 	}
+	s := c.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, hash := range s.owners[parent] {
+		delete(s.states, hash)
+	}
+	delete(s.owners, parent)
 }
 
 // Call is one call of a handler.
@@ -200,7 +265,9 @@ func (c *Converger) read(ctx context.Context, parent Parent, returned []client.O
 			ch.problem = handler.Temporary(fmt.Errorf("the cluster does not serve the kind %s yet: the child is applied after its definition", ch.GroupKind), retryPause)
 		}
 	}
-	sortChildren(children)
+	slices.SortStableFunc(children, func(a, b *child) int {
+		return cmp.Or(cmp.Compare(a.wave, b.wave), cmp.Compare(a.rank(), b.rank()))
+	})
 	return children, keys, errors.Join(problems...)
 }
 

@@ -123,9 +123,6 @@ type accepted map[string]string
 // leaveOut removes the fields from what is wanted, and returns those of which that is still the
 // same as before.
 func (a accepted) leaveOut(content map[string]any) accepted {
-	if len(a) == 0 {
-		return nil
-	}
 	kept := accepted{}
 	a.without(content, nil, kept)
 	return kept

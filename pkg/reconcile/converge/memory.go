@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/internal/contention"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
@@ -16,8 +16,8 @@ import (
 // store has what the operator knows of the children of all parents. Watches tell it what has
 // happened to them, and it triggers the handlers that this concerns.
 type store struct {
-	delays []time.Duration // between restorations
-	seen   func(parent, handler string)
+	rule contention.Rule // of the restorations of a child
+	seen func(parent, handler string)
 
 	mu      sync.Mutex
 	facts   map[Key]*fact          // by watches
@@ -50,7 +50,7 @@ type state struct {
 	unanswered map[Key]selector.Resource
 	// contended are the children that other clients keep changing. Waiting is set if the next
 	// restoration of one of them is due later.
-	contended map[Key]*contention
+	contended map[Key]contention.Count
 	waiting   bool
 }
 
@@ -161,7 +161,7 @@ func (s *store) observe(now *fact, deleted bool) {
 	tell := func(owner string, appears bool) {
 		of := s.states[owner]
 		if of != nil && of.observe(now, appears, deleted) {
-			delays[of] = of.contended[now.Key].delay(s.delays)
+			delays[of] = of.contended[now.Key].Left(s.rule, time.Now())
 		}
 	}
 	tell(now.owner, former == nil || former.owner != now.owner)
@@ -212,17 +212,6 @@ type caller struct {
 	handler string
 }
 
-func (s *store) follow(key caller, call func()) (stop func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls[key] = call
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.calls, key)
-	}
-}
-
 // trigger calls the function of Follow: now, or after a delay.
 func (s *store) trigger(of *state, delay time.Duration) {
 	key := caller{of.owner.Parent.UID, of.owner.Handler}
@@ -248,70 +237,6 @@ func (s *store) trigger(of *state, delay time.Duration) {
 	}
 }
 
-func (s *store) forget(parent types.UID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, hash := range s.owners[parent] {
-		delete(s.states, hash)
-	}
-	delete(s.owners, parent)
-}
-
-// unready is Converger.Unready.
-func (s *store) unready(parent types.UID) (waiting, broken []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, hash := range s.owners[parent] {
-		of := s.states[hash]
-		if of == nil || hash != of.owner.Hash() || !of.options.WaitReady || s.calls[caller{parent, of.owner.Handler}] == nil {
-			continue
-		}
-		for _, key := range slices.SortedFunc(maps.Keys(of.known), compareKeys) {
-			switch of.known[key].readiness {
-			case inProgress:
-				waiting = append(waiting, key.String())
-			case failed:
-				broken = append(broken, key.String())
-			}
-		}
-	}
-	return waiting, broken
-}
-
-// Ensured identifies a handler of children of a resource.
-type Ensured struct{ Resource, Handler string }
-
-// counts is Converger.Counts.
-func (s *store) counts() map[Ensured]metrics.Children {
-	all := map[Ensured]metrics.Children{}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for hash, of := range s.states {
-		if hash != of.owner.Hash() {
-			continue // it is known by the hash of a former name, too
-		}
-		ensured := Ensured{of.owner.Parent.Key.Resource, of.owner.Handler}
-		n := all[ensured]
-		for _, f := range of.known {
-			switch f.readiness {
-			case current:
-				n.Ready++
-			case inProgress:
-				n.Progressing++
-			case failed:
-				n.Failed++
-			}
-		}
-		for _, c := range of.contended {
-			if c.isOpen(longest(s.delays)) {
-				n.Contended++
-			}
-		}
-		all[ensured] = n
-	}
-	return all
-}
-
 // patience is how often a child is restored at once within the window before the operator
 // restores it less often.
 const (
@@ -319,38 +244,14 @@ const (
 	window   = time.Minute
 )
 
-// contention counts the restorations of a child that another client keeps changing.
-type contention struct {
-	restorations int
-	last         time.Time
-}
-
-// delay returns the pause before the next restoration.
-func (c *contention) delay(delays []time.Duration) time.Duration {
-	if c == nil || c.restorations <= patience || len(delays) == 0 {
-		return 0
+// contentionRule is how the operator restores a child that another client keeps changing. Calls of
+// the handler for other reasons restore it, too, so a contention outlasts the longest pause.
+func contentionRule(delays []time.Duration) contention.Rule {
+	longest := time.Duration(0)
+	for _, delay := range delays {
+		longest = max(longest, delay)
 	}
-	pause := delays[min(c.restorations-patience-1, len(delays)-1)]
-	return max(0, time.Until(c.last.Add(pause)))
-}
-
-// isOver reports whether the child was left alone for so long that the next change is the first one
-// of another contention.
-func (c *contention) isOver(delays []time.Duration) bool {
-	quiet := time.Since(c.last)
-	return c.restorations <= patience && quiet > window || quiet > 2*window+longest(delays)
-}
-
-// isOpen reports whether the other client has changed the child recently.
-func (c *contention) isOpen(longestDelay time.Duration) bool {
-	return c.restorations > patience && time.Since(c.last) <= window+longestDelay
-}
-
-func longest(delays []time.Duration) time.Duration {
-	if len(delays) == 0 {
-		return 0
-	}
-	return slices.Max(delays)
+	return contention.Rule{Patience: patience, Window: window, Delays: delays, Calm: window + longest}
 }
 
 // memory lets a call see and change the children of its owner. Its methods lock the store.
@@ -375,7 +276,7 @@ func (s *store) begin(of claim, options *convergence.Options) *memory {
 	}
 	own.options = options
 	for key, c := range own.contended {
-		if c.isOver(s.delays) {
+		if c.IsOver(s.rule, time.Now()) {
 			unset(&own.contended, key)
 		}
 	}
@@ -393,7 +294,7 @@ func (m *memory) end(wanted map[Key]bool) {
 	s := m.state
 	m.store.mu.Lock()
 	again := false
-	delay := longest(m.store.delays)
+	delay := m.store.rule.Calm // longer than any pause
 	for key, known := range s.known {
 		changed := false
 		if uid, gone := s.running.gone[key]; gone && uid == known.uid {
@@ -404,7 +305,7 @@ func (m *memory) end(wanted map[Key]bool) {
 		}
 		if changed {
 			again = true
-			delay = min(delay, s.contended[key].delay(m.store.delays))
+			delay = min(delay, s.contended[key].Left(m.store.rule, time.Now()))
 		}
 	}
 	for key := range s.running.strays {
@@ -514,14 +415,9 @@ func (m *memory) setUndecided(key Key, fields accepted) {
 func (m *memory) countRestoration(key Key) (report bool) {
 	m.store.mu.Lock()
 	defer m.store.mu.Unlock()
-	c := m.state.contended[key]
-	if c == nil || c.isOver(m.store.delays) {
-		c = &contention{}
-		set(&m.state.contended, key, c)
-	}
-	c.restorations++
-	c.last = time.Now()
-	return c.restorations == patience+1
+	c := m.state.contended[key].Next(m.store.rule, time.Now())
+	set(&m.state.contended, key, c)
+	return c.Begins(m.store.rule)
 }
 
 // children returns the children of the owner, also those that the watch does not show yet. So there are no strays.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -118,6 +119,51 @@ func TestDecisionsLeaveNothing(t *testing.T) {
 	if !isEmpty() {
 		t.Errorf("got %+v", s)
 	}
+}
+
+// A contention about a child outlasts the longest pause, is reported once, and is forgotten when it is over.
+func TestContentionOfAChildEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+		o.store.rule = contentionRule([]time.Duration{time.Second, time.Hour})
+		one := Key{Name: "one"}
+		m := o.call().memory
+		reports := 0
+		restore := func() {
+			if m.countRestoration(one) {
+				reports++
+			}
+		}
+		contended := func() int {
+			for _, n := range o.Counts() {
+				return n.Contended
+			}
+			return 0
+		}
+		for i := range patience + 2 {
+			if contended() != 0 && i <= patience {
+				t.Errorf("%d restorations are a contention", i)
+			}
+			restore()
+		}
+		time.Sleep(2*window + time.Hour)
+		if contended() != 1 {
+			t.Error("the contention has ended before the handler could have been called again")
+		}
+		restore()
+		if reports != 1 {
+			t.Errorf("the contention was reported %d times", reports)
+		}
+		time.Sleep(2*window + time.Hour + 1)
+		if contended() != 0 {
+			t.Error("the contention has not ended")
+		}
+		m.end(nil)
+		if m = o.call().memory; m.state.contended != nil {
+			t.Errorf("left: %v", m.state.contended)
+		}
+		m.end(nil)
+	})
 }
 
 // A child can appear after the call that did not want it: its creation was answered late, or another replica

@@ -59,19 +59,12 @@ func renamed(u *unstructured.Unstructured, formers []string, manager string) ([]
 	}
 	u.SetManagedFields(entries)
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(u, upgraded, manager)
-	if err != nil || !isShared {
+	text, hasMarks := u.GetAnnotations()[convergence.MarksAnnotation]
+	if err != nil || !isShared || !hasMarks { // without marks, the child is applied anyway
 		return patch, err
 	}
-	return withoutWanted(u, patch)
-}
-
-// withoutWanted adds to a patch that the child must be applied next, also by another process: the
-// operator has applied it under both names, and now owns fields that it does not want.
-func withoutWanted(u *unstructured.Unstructured, patch []byte) ([]byte, error) {
-	text, found := u.GetAnnotations()[convergence.MarksAnnotation]
-	if !found {
-		return patch, nil // it is applied anyway
-	}
+	// The operator has applied the child under both names, and now owns fields that it does not want. The
+	// mark makes it apply the child next, also in another process.
 	a := readAnnotation(text)
 	a.Wanted = "unknown"
 	var operations []any

@@ -7,10 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/internal/handler"
-	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
-	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -64,22 +62,3 @@ const (
 	// ReasonWriteRejected is for a handler whose edit was rejected.
 	ReasonWriteRejected = "WriteRejected"
 )
-
-// Options configure a Supervisor.
-type Options struct {
-	// Backoff is the delay after a regular error of a handler that declares none. The
-	// default is settings.DefaultBackoff.
-	Backoff backoff.Backoff
-	// CancellationPolling is the interval between two warnings about a daemon that
-	// does not stop, if the daemon declares none. The default is
-	// settings.DefaultCancellationPolling.
-	CancellationPolling time.Duration
-}
-
-func (o Options) withDefaults() Options {
-	o.Backoff = o.Backoff.Or(backoff.Constant(settings.DefaultBackoff))
-	if o.CancellationPolling == 0 {
-		o.CancellationPolling = settings.DefaultCancellationPolling
-	}
-	return o
-}

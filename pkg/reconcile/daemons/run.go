@@ -27,9 +27,20 @@ type run struct {
 	next      *next // of a timer that decides that after the call
 }
 
-// start prepares the arguments and makes the attempt.
+// start prepares the context and the arguments, and makes the attempt.
 func (r *run) start() {
-	err := r.prepare()
+	err := handler.WithRecover(func() error {
+		ctx, call := r.worker.group.currentHost().Prepare(r.workerCtx, r.worker.handler)
+		r.patch = &patch.Patch{}
+		call.Patch = r.patch
+		r.ctx, r.attempt = r.worker.attempts.Begin(ctx, r.worker.handler, r.worker.group.supervisor.options.Backoff)
+		r.call = handler.NewCall(r.worker.handler, call, r.attempt.Args)
+		r.call.Stop = r.stopper
+		if planned := r.worker.planned; r.worker.handler.Schedule != nil && !planned.IsZero() {
+			r.call.Run = &planned
+		}
+		return nil
+	})
 	switch {
 	case err != nil:
 		r.worker.endRun(r.reportPanic(err), r.lookAgain())
@@ -104,22 +115,6 @@ func (r *run) reportPanic(err error) call.Outcome {
 	return outcome
 }
 
-// prepare makes the context and the arguments of the call.
-func (r *run) prepare() error {
-	return handler.WithRecover(func() error {
-		ctx, call := r.worker.group.currentHost().Prepare(r.workerCtx, r.worker.handler)
-		r.patch = &patch.Patch{}
-		call.Patch = r.patch
-		r.ctx, r.attempt = r.worker.attempts.Begin(ctx, r.worker.handler, r.worker.group.supervisor.options.Backoff)
-		r.call = handler.NewCall(r.worker.handler, call, r.attempt.Args)
-		r.call.Stop = r.stopper
-		if planned := r.worker.planned; r.worker.handler.Schedule != nil && !planned.IsZero() {
-			r.call.Run = &planned
-		}
-		return nil
-	})
-}
-
 // processResult counts the outcome of the call, writes the handler's edit, and reports
 // the outcome. Failures are reported before the edit is written, which can take long;
 // the success of a daemon is reported after that.
@@ -128,8 +123,12 @@ func (r *run) processResult(failure error) call.Outcome {
 	if failure == nil {
 		result, failure = call.NormalizeResult(r.call.Result())
 	}
+	// A call does not count as an attempt if the object does not fit the Go type of the handler. The pass
+	// over that version of the object stops the worker and reports why; should the object have changed
+	// again by then, the handler is called after the delay.
 	if handler.AsMisfit(failure) != nil {
-		return r.undo(failure)
+		r.worker.attempts.Cancel(&r.attempt)
+		return failedOutcome(failure, r.worker.group.supervisor.delayAfter(r.worker.handler, 0))
 	}
 	outcome := r.worker.attempts.End(r.ctx, &r.attempt, result, failure)
 	if outcome.Final && r.call.Run != nil {
@@ -138,7 +137,12 @@ func (r *run) processResult(failure error) call.Outcome {
 		}
 	}
 	reported := r.adjust(&outcome)
-	r.count(outcome, reported)
+	measured := outcome
+	if outcome.Err != nil && !reported { // a handler that was canceled did what it was told to do
+		measured.Err = nil
+		measured.Final = true
+	}
+	r.worker.group.currentHost().Measure(r.worker.handler, measured)
 	if reported {
 		r.worker.group.currentHost().Report(r.ctx, r.worker.handler, outcome)
 	}
@@ -158,14 +162,6 @@ func (r *run) putRun(o call.Outcome) error {
 	return r.worker.group.currentHost().PutRun(r.ctx, r.worker.handler, ended, r.patch)
 }
 
-// undo ends a call that does not count as an attempt, because the object does not fit the Go
-// type of the handler. The pass over that version of the object stops the worker and reports
-// why; should the object have changed again by then, the handler is called after the delay.
-func (r *run) undo(misfit error) call.Outcome {
-	r.worker.attempts.Cancel(&r.attempt)
-	return failedOutcome(misfit, r.worker.group.supervisor.delayAfter(r.worker.handler, 0))
-}
-
 // hasStopReason reports whether the handler was asked to stop.
 func (r *run) hasStopReason() bool { return r.stopper.Reason() != 0 }
 
@@ -183,16 +179,6 @@ func (r *run) adjust(o *call.Outcome) bool {
 		o.Delay = 0
 	}
 	return true
-}
-
-// count passes the outcome to the metrics. A handler that was canceled did what it
-// was told to do.
-func (r *run) count(o call.Outcome, reported bool) {
-	if o.Err != nil && !reported {
-		o.Err = nil
-		o.Final = true
-	}
-	r.worker.group.currentHost().Measure(r.worker.handler, o)
 }
 
 // writeEdit writes what the handler wants to write, and reports whether that was

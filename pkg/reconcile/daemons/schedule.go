@@ -29,19 +29,6 @@ func (r *run) nextAfter() (n next, err error) {
 	return n, err
 }
 
-// scheduleNext decides when the handler is called next, if ever. The lock is held.
-func (w *worker) scheduleNext(o call.Outcome, n *next) {
-	at, again := w.nextCall(o, n, time.Now())
-	if !again {
-		w.setPhase(ended)
-		return
-	}
-	w.setPhase(waiting)
-	if !at.IsZero() {
-		w.startTimer(at)
-	}
-}
-
 // nextCall returns the time of the next call, or zero if that depends on the next
 // change of the object. It reports false if there is no next call. The delay of an
 // error overrides everything but the idle time.

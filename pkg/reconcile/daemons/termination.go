@@ -37,6 +37,8 @@ func (g *Group) emit(w warning) {
 
 // requestStop stops the worker: at once if it does not run, by its stages if it is a
 // running daemon, and after its call if it is a timer. The lock is held.
+//
+// Specification: Daemons, "Timeouts".
 func (w *worker) requestStop(reason stop.Reason) {
 	w.setStopReason(reason | stop.Signaled)
 	switch {
@@ -47,21 +49,19 @@ func (w *worker) requestStop(reason stop.Reason) {
 		return
 	case !w.isDaemon():
 		w.stopRequested = true
-		w.cancelCall(reason)
+		// A call that has lost its object is canceled. A pause or an exit of the operator lets it continue.
+		if reason&(stop.Deleted|stop.Mismatch|stop.Misfit) != 0 {
+			w.setStopReason(stop.Canceled)
+			w.cancel(errStopped)
+		}
 	case !w.stopRequested:
 		w.stopRequested = true
-		w.beginTermination()
+		if backoff := w.handler.CancellationBackoff; backoff > 0 {
+			w.startTimer(time.Now().Add(backoff))
+		} else {
+			w.escalate()
+		}
 	}
-}
-
-// cancelCall cancels the context of a timer's call if the call has lost its object. A pause
-// or an exit of the operator lets it continue. The lock is held.
-func (w *worker) cancelCall(reason stop.Reason) {
-	if reason&(stop.Deleted|stop.Mismatch|stop.Misfit) == 0 {
-		return
-	}
-	w.setStopReason(stop.Canceled)
-	w.cancel(errStopped)
 }
 
 // setStopReason asks a running handler to stop, and adds the reason.
@@ -69,17 +69,6 @@ func (w *worker) setStopReason(reason stop.Reason) {
 	if w.stopper != nil {
 		w.stopper.Stop(reason)
 	}
-}
-
-// beginTermination starts the stages of a daemon's termination. The lock is held.
-//
-// Specification: Daemons, "Timeouts".
-func (w *worker) beginTermination() {
-	if backoff := w.handler.CancellationBackoff; backoff > 0 {
-		w.startTimer(time.Now().Add(backoff))
-		return
-	}
-	w.escalate()
 }
 
 // escalate proceeds to the next stage of the termination. The lock is held.

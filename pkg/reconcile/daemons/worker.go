@@ -62,6 +62,18 @@ func (w *worker) isActive() bool {
 	return w.phase == waiting || w.phase == running || w.phase == abandoned
 }
 
+// setPhase changes the phase of the worker, and the counts. A worker that does not run has no
+// slot. The lock is held.
+func (w *worker) setPhase(next phase) {
+	if next != running && next != abandoned {
+		w.returnSlot()
+	}
+	t := w.group.supervisor.countsOf(w.handler.Kind)
+	t[w.phase]--
+	t[next]++
+	w.phase = next
+}
+
 // ensureStarted starts the worker if it is off. A worker that runs for another
 // declaration of the handler, with other parameters, must stop first. The lock is
 // held.
@@ -160,6 +172,14 @@ func (w *worker) applyOutcome(o call.Outcome, n *next) bool {
 		w.setPhase(off)
 		return w.isDaemon() || !w.group.closed
 	}
-	w.scheduleNext(o, n)
-	return w.isDaemon() && w.phase == ended
+	at, again := w.nextCall(o, n, time.Now())
+	if !again {
+		w.setPhase(ended)
+		return w.isDaemon()
+	}
+	w.setPhase(waiting)
+	if !at.IsZero() {
+		w.startTimer(at)
+	}
+	return false
 }

@@ -36,7 +36,7 @@ func Resolve(selectors []selector.Selector, in Snapshot) Resolution {
 	var result Resolution
 	selecting := map[schema.GroupVersionResource][]selector.Selector{}
 	for _, sel := range selectors {
-		found, err := in.resolveWithin(selectionPatience, sel)
+		found, err := in.resolveIsolated(sel)
 		for _, r := range found {
 			selecting[r.GVR()] = append(selecting[r.GVR()], sel)
 		}
@@ -101,8 +101,8 @@ var unreturned sync.Map
 // errNoSelection means that the function of a selector has not returned.
 var errNoSelection = errors.New("it does not return")
 
-// resolveWithin is resolve for selectors with a function of the user, which may panic, or never return.
-func (s Snapshot) resolveWithin(patience time.Duration, sel selector.Selector) (found []selector.Resource, err error) {
+// resolveIsolated is resolve for selectors with a function of the user, which may panic, or never return.
+func (s Snapshot) resolveIsolated(sel selector.Selector) (found []selector.Resource, err error) {
 	if _, runs := unreturned.Load(sel); runs {
 		return nil, &SelectionError{Selector: sel, Err: errNoSelection}
 	}
@@ -116,7 +116,7 @@ func (s Snapshot) resolveWithin(patience time.Duration, sel selector.Selector) (
 		answered <- answer{found, err}
 		return nil
 	})
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(selectionPatience)
 	defer timer.Stop()
 	select {
 	case failure := <-failed:
@@ -142,7 +142,13 @@ func (s Snapshot) resolve(sel selector.Selector) ([]selector.Resource, error) {
 	unseen := s.unavailableFor(sel)
 	var ambiguous *selector.AmbiguousError
 	if len(unseen) == 0 || errors.As(err, &ambiguous) {
-		return found, s.explain(sel, err)
+		var missing *selector.NotFoundError
+		if errors.As(err, &missing) {
+			if unwatchable := sel.Select(s.Resources); len(unwatchable) > 0 {
+				return found, &UnwatchableError{Selector: sel, Found: unwatchable}
+			}
+		}
+		return found, err
 	}
 	certain := filter(found, func(r selector.Resource) bool { return !isUncertainFor(r, sel, unseen) })
 	if sel.Specific() && len(certain) > 0 {
@@ -158,18 +164,6 @@ func isUncertainFor(r selector.Resource, sel selector.Selector, unseen []schema.
 	return slices.ContainsFunc(unseen, func(gv schema.GroupVersion) bool {
 		return gv.Group == r.Group || sel.Specific() && gv.Group == ""
 	})
-}
-
-// explain distinguishes resources that do not exist from those that cannot be watched.
-func (s Snapshot) explain(sel selector.Selector, err error) error {
-	var missing *selector.NotFoundError
-	if !errors.As(err, &missing) {
-		return err
-	}
-	if unwatchable := sel.Select(s.Resources); len(unwatchable) > 0 {
-		return &UnwatchableError{Selector: sel, Found: unwatchable}
-	}
-	return err
 }
 
 // isWatchable reports whether the objects of a resource can be listed and watched.

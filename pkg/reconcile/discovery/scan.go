@@ -90,7 +90,17 @@ func resourcesOf(gv schema.GroupVersion, items []metav1.APIResource) []selector.
 		if parent, name, sub := strings.Cut(item.Name, "/"); sub {
 			subresources[parent] = append(subresources[parent], name)
 		} else {
-			resources = append(resources, toResource(gv, item))
+			resources = append(resources, selector.Resource{
+				Group:      gv.Group,
+				Version:    gv.Version,
+				Plural:     item.Name,
+				Kind:       item.Kind,
+				Singular:   cmp.Or(item.SingularName, strings.ToLower(item.Kind)), // as in Kopf
+				ShortNames: item.ShortNames,
+				Categories: item.Categories,
+				Namespaced: item.Namespaced,
+				Verbs:      item.Verbs,
+			})
 		}
 	}
 	for i, r := range resources {
@@ -100,26 +110,17 @@ func resourcesOf(gv schema.GroupVersion, items []metav1.APIResource) []selector.
 	return resources
 }
 
-// toResource converts one resource.
-func toResource(gv schema.GroupVersion, item metav1.APIResource) selector.Resource {
-	return selector.Resource{
-		Group:      gv.Group,
-		Version:    gv.Version,
-		Plural:     item.Name,
-		Kind:       item.Kind,
-		Singular:   cmp.Or(item.SingularName, strings.ToLower(item.Kind)), // as in Kopf
-		ShortNames: item.ShortNames,
-		Categories: item.Categories,
-		Namespaced: item.Namespaced,
-		Verbs:      item.Verbs,
-	}
-}
-
 // markPreferred marks one version of every resource: the one that its group prefers
 // or, if that lacks the resource, the first one that has it. A group's newest version
 // often has few of its resources.
 func markPreferred(resources []selector.Resource, groups []*metav1.APIGroup) {
-	rank := rankVersions(groups)
+	rank := map[schema.GroupVersion]int{} // by the preference of the server
+	for _, group := range groups {
+		for i, v := range group.Versions {
+			rank[schema.GroupVersion{Group: group.Name, Version: v.Version}] = i + 1
+		}
+		rank[schema.GroupVersion{Group: group.Name, Version: group.PreferredVersion.Version}] = 0
+	}
 	best := map[schema.GroupResource]int{}
 	for i, r := range resources {
 		key := r.GVR().GroupResource()
@@ -131,16 +132,4 @@ func markPreferred(resources []selector.Resource, groups []*metav1.APIGroup) {
 	for _, i := range best {
 		resources[i].Preferred = true
 	}
-}
-
-// rankVersions orders the versions of each group by the server's preference.
-func rankVersions(groups []*metav1.APIGroup) map[schema.GroupVersion]int {
-	rank := map[schema.GroupVersion]int{}
-	for _, group := range groups {
-		for i, v := range group.Versions {
-			rank[schema.GroupVersion{Group: group.Name, Version: v.Version}] = i + 1
-		}
-		rank[schema.GroupVersion{Group: group.Name, Version: group.PreferredVersion.Version}] = 0
-	}
-	return rank
 }

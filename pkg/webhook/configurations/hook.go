@@ -36,61 +36,52 @@ type Hook struct {
 	LabelSelector *metav1.LabelSelector
 }
 
+func (h Hook) rule() admissionregistrationv1.RuleWithOperations {
+	name := h.Resource.Plural
+	if h.Subresource != "" {
+		name += "/" + h.Subresource
+	}
+	operations := []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll}
+	if len(h.Operations) > 0 {
+		operations = nil
+		for _, operation := range h.Operations {
+			operations = append(operations, admissionregistrationv1.OperationType(operation))
+		}
+		slices.Sort(operations)
+		operations = slices.Compact(operations)
+	}
+	return admissionregistrationv1.RuleWithOperations{Operations: operations, Rule: admissionregistrationv1.Rule{
+		APIGroups: []string{h.Resource.Group}, APIVersions: []string{h.Resource.Version}, Resources: []string{name}, Scope: new(admissionregistrationv1.AllScopes),
+	}}
+}
+
 // group is a set of hooks that become one webhook, with the rules of all of them.
 type group struct {
 	Hook
 	rules []admissionregistrationv1.RuleWithOperations
 }
 
-// groupHooks groups the hooks that differ only in their rules.
+// groupHooks groups the hooks that differ only in their rules. The rules are sorted.
 func groupHooks(hooks []Hook) []*group {
 	var groups []*group
-	for _, hook := range hooks {
-		i := slices.IndexFunc(groups, func(g *group) bool { return g.accepts(hook) })
+	for _, h := range hooks {
+		i := slices.IndexFunc(groups, func(g *group) bool {
+			return g.ID == h.ID && g.Validating == h.Validating && g.Persistent == h.Persistent &&
+				g.SideEffects == h.SideEffects && g.IgnoreFailures == h.IgnoreFailures &&
+				isEqual(g.LabelSelector, h.LabelSelector)
+		})
 		if i < 0 {
 			i = len(groups)
-			groups = append(groups, &group{Hook: hook})
+			groups = append(groups, &group{Hook: h})
 		}
-		groups[i].add(hook.rule())
+		g := groups[i]
+		at, found := slices.BinarySearchFunc(g.rules, h.rule(), func(a, b admissionregistrationv1.RuleWithOperations) int {
+			return cmp.Or(slices.Compare(a.APIGroups, b.APIGroups), slices.Compare(a.APIVersions, b.APIVersions),
+				slices.Compare(a.Resources, b.Resources), slices.Compare(a.Operations, b.Operations))
+		})
+		if !found {
+			g.rules = slices.Insert(g.rules, at, h.rule())
+		}
 	}
 	return groups
-}
-
-func (g *group) accepts(h Hook) bool {
-	return g.ID == h.ID && g.Validating == h.Validating && g.Persistent == h.Persistent &&
-		g.SideEffects == h.SideEffects && g.IgnoreFailures == h.IgnoreFailures &&
-		isEqual(g.LabelSelector, h.LabelSelector)
-}
-
-func (g *group) add(rule admissionregistrationv1.RuleWithOperations) {
-	at, found := slices.BinarySearchFunc(g.rules, rule, func(a, b admissionregistrationv1.RuleWithOperations) int {
-		return cmp.Or(slices.Compare(a.APIGroups, b.APIGroups), slices.Compare(a.APIVersions, b.APIVersions),
-			slices.Compare(a.Resources, b.Resources), slices.Compare(a.Operations, b.Operations))
-	})
-	if !found {
-		g.rules = slices.Insert(g.rules, at, rule)
-	}
-}
-
-func (h Hook) rule() admissionregistrationv1.RuleWithOperations {
-	name := h.Resource.Plural
-	scope := admissionregistrationv1.AllScopes
-	if h.Subresource != "" {
-		name += "/" + h.Subresource
-	}
-	return admissionregistrationv1.RuleWithOperations{Operations: h.operations(), Rule: admissionregistrationv1.Rule{
-		APIGroups: []string{h.Resource.Group}, APIVersions: []string{h.Resource.Version}, Resources: []string{name}, Scope: &scope,
-	}}
-}
-
-func (h Hook) operations() []admissionregistrationv1.OperationType {
-	if len(h.Operations) == 0 {
-		return []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll}
-	}
-	var sorted []admissionregistrationv1.OperationType
-	for _, operation := range h.Operations {
-		sorted = append(sorted, admissionregistrationv1.OperationType(operation))
-	}
-	slices.Sort(sorted)
-	return slices.Compact(sorted)
 }

@@ -13,7 +13,7 @@ const minRetryDelay, maxRetryDelay = time.Second, time.Minute
 // RunLeader writes the configurations until the context is done: at once, after every
 // change, and periodically. Changes during a write are combined into one write.
 func (m *Manager) RunLeader(ctx context.Context) {
-	m.writer.resetContention()
+	m.writer.forgetRivals()
 	m.setLeading(true)
 	defer m.setLeading(false)
 	delay := minRetryDelay
@@ -24,7 +24,7 @@ func (m *Manager) RunLeader(ctx context.Context) {
 		case err == nil:
 			delay = minRetryDelay
 			reported = ""
-			m.waitForChange(ctx, m.writer.checkInterval(), m.wake)
+			m.waitForChange(ctx, m.writer.untilNextCheck(), m.wake)
 		case ctx.Err() != nil:
 		default:
 			if reported != err.Error() { // once, not a stream

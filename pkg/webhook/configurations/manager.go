@@ -23,7 +23,7 @@ type Manager struct {
 	mu         sync.Mutex
 	hooks      []Hook
 	hooksKnown bool              // SetHooks was called
-	idsByPath  map[string]string // see idsByServicePath
+	idsByPath  map[string]string // the ids of the hooks whose paths in services are sanitized
 	config     *admissionregistrationv1.WebhookClientConfig
 	leading    bool
 	// generation counts the changes; writtenGeneration is the last generation that the
@@ -52,13 +52,34 @@ func (m *Manager) Endpoint(handler http.Handler, cluster settings.AdmissionEndpo
 	return cluster
 }
 
+// Route returns a handler that restores the ids of the hooks in the paths of requests:
+// a sanitized path of a service becomes the id again.
+func (m *Manager) Route(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.mu.Lock()
+		id, found := m.idsByPath[r.URL.Path]
+		m.mu.Unlock()
+		if found {
+			r = r.Clone(r.Context())
+			r.URL.Path = "/" + id
+			r.URL.RawPath = ""
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
 // SetHooks replaces the hooks. It returns at once. Before the first call nothing is
 // written: what an earlier process has left stays until then, persistent hooks included.
 func (m *Manager) SetHooks(hooks []Hook) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.hooks = slices.Clone(hooks)
-	m.idsByPath = idsByServicePath(hooks)
+	m.idsByPath = map[string]string{}
+	for _, hook := range hooks {
+		if path := servicePath(hook.ID); path != hook.ID {
+			m.idsByPath["/"+path] = hook.ID
+		}
+	}
 	m.hooksKnown = true
 	m.bumpGeneration()
 }

@@ -79,7 +79,7 @@ func TestDeletedConfigurationIsCreatedAgain(t *testing.T) {
 		m.SetHooks([]Hook{hook("a")})
 		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
 		g.Expect(c.Delete(t.Context(), c.validating(g))).To(gomega.Succeed())
-		time.Sleep(minCheckInterval + time.Second)
+		time.Sleep(checkInterval + time.Second)
 		synctest.Wait()
 		g.Expect(c.validating(g).Webhooks).To(gomega.HaveLen(1))
 	})

@@ -53,8 +53,17 @@ func (w *writer) printManifest(hooks []Hook, config admissionregistrationv1.Webh
 	isNew := manifest != w.loggedManifest
 	if isNew {
 		w.loggedManifest = manifest
+		values := []any{"manifest", manifest}
+		if w.options.ManifestFile != "" {
+			values = []any{"file", w.options.ManifestFile}
+		}
+		if len(config.CABundle) > 0 {
+			values = append(values, "note", "The CA in the manifest is valid as long as the certificate of the server. A certificate that is generated in memory "+
+				"changes with every start and every rotation: then API servers report \"certificate signed by unknown authority\". "+
+				"For a manifest that stays valid, set CertFile, KeyFile and CAFile of the server, or a Secret.")
+		}
 		w.logger.Info("The admission configurations are not managed. The cluster needs this manifest: "+
-			"apply it, and apply it again when it changes, or set Settings.Admission.Managed.", w.manifestLogValues(config)...)
+			"apply it, and apply it again when it changes, or set Settings.Admission.Managed.", values...)
 	}
 	if w.options.ManifestFile == "" || manifest == w.writtenManifest {
 		return nil
@@ -66,20 +75,6 @@ func (w *writer) printManifest(hooks []Hook, config admissionregistrationv1.Webh
 		w.logger.Error(err, "The manifest could not be written to Settings.Admission.ManifestFile.", "manifest", manifest)
 	}
 	return nil // a new certificate does not wait for the file
-}
-
-// manifestLogValues returns where the manifest is, and how long it is valid.
-func (w *writer) manifestLogValues(config admissionregistrationv1.WebhookClientConfig) []any {
-	values := []any{"manifest", w.loggedManifest}
-	if w.options.ManifestFile != "" {
-		values = []any{"file", w.options.ManifestFile}
-	}
-	if len(config.CABundle) > 0 {
-		values = append(values, "note", "The CA in the manifest is valid as long as the certificate of the server. A certificate that is generated in memory "+
-			"changes with every start and every rotation: then API servers report \"certificate signed by unknown authority\". "+
-			"For a manifest that stays valid, set CertFile, KeyFile and CAFile of the server, or a Secret.")
-	}
-	return values
 }
 
 // writeFileAtomically replaces a file: a reader sees either the old or the new content.

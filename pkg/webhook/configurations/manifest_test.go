@@ -80,7 +80,7 @@ func TestUnwritableManifestFileIsRetried(t *testing.T) {
 		time.Sleep(time.Hour)
 		g.Expect(c.countLogged("The manifest could not be written")).To(gomega.Equal(1))
 		g.Expect(os.Mkdir(directory, 0o755)).To(gomega.Succeed())
-		time.Sleep(minCheckInterval)
+		time.Sleep(checkInterval)
 		synctest.Wait()
 		g.Expect(os.ReadDir(directory)).To(gomega.HaveLen(1))
 	})

@@ -42,18 +42,13 @@ func nameSuffix(managed string) string {
 
 // uniqueName returns a name that was not taken before, and takes it.
 func uniqueName(name string, taken map[string]bool) string {
+	first, rest, _ := strings.Cut(name, ".")
 	candidate := name
 	for n := 2; taken[candidate]; n++ {
-		candidate = fmt.Sprintf("%s-%d.%s", firstLabel(name), n, name[len(firstLabel(name))+1:])
+		candidate = fmt.Sprintf("%s-%d.%s", first, n, rest)
 	}
 	taken[candidate] = true
 	return candidate
-}
-
-// firstLabel returns the first part of a name.
-func firstLabel(name string) string {
-	part, _, _ := strings.Cut(name, ".")
-	return part
 }
 
 // urlPath returns the path of a handler in URLs.

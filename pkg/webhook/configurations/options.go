@@ -1,7 +1,6 @@
 package configurations
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -55,9 +54,4 @@ func OptionsFor(s settings.Settings, podNamespace string, lease types.Namespaced
 		options.Namespaces = scope.Names() // Kubernetes does not support patterns
 	}
 	return options
-}
-
-// timeoutSeconds returns the timeout in seconds.
-func (o Options) timeoutSeconds() int32 {
-	return int32(cmp.Or(o.Timeout, settings.DefaultAdmissionTimeout) / time.Second) //nolint:gosec // 30 at most
 }

@@ -95,12 +95,8 @@ func isTemporary(err error) bool {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	}
-	return isNotExecuted(err) || RetryAfter(err) > 0 || isConnectionLost(err)
-}
-
-// isConnectionLost reports whether the connection broke.
-func isConnectionLost(err error) bool {
-	return utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+	isConnectionLost := utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+	return isNotExecuted(err) || RetryAfter(err) > 0 || isConnectionLost
 }
 
 // statusCode returns the HTTP status of the response, or 0 if there was none.

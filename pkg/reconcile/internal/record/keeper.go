@@ -211,36 +211,23 @@ func (k Keeper) Continues(ctx context.Context, c *Cycle, body *object.Body, r re
 	if err != nil || !object.Equal(base, c.Base) {
 		return false, err
 	}
-	hasToken, err := k.hasTokenOf(ctx, c, body, r)
-	if !hasToken {
-		return false, err
-	}
-	return k.hasRecordsOf(ctx, c.Progress, body, r)
-}
-
-// hasTokenOf reports whether the open cycle on the object has the token of this one, if it has one.
-func (k Keeper) hasTokenOf(ctx context.Context, c *Cycle, body *object.Body, r report.Reporter) (bool, error) {
-	cycles := k.cycles()
 	stored := c.Progress.Stored()
-	if cycles == nil || !stored.HasTokens() {
-		return true, nil
+	if cycles := k.cycles(); cycles != nil && stored.HasTokens() {
+		open, err := cycles.FetchCycle(ctx, body)
+		if err := ignoreUnreadable(body, err, r); err != nil {
+			return false, err
+		}
+		if open == nil || !stored.HasToken(open.Token) {
+			return false, nil
+		}
 	}
-	open, err := cycles.FetchCycle(ctx, body)
-	if err := ignoreUnreadable(body, err, r); err != nil {
-		return false, err
-	}
-	return open != nil && stored.HasToken(open.Token), nil
-}
-
-// hasRecordsOf reports whether the object has a record of the cycle, if it had one.
-func (k Keeper) hasRecordsOf(ctx context.Context, progress *call.Progress, body *object.Body, r report.Reporter) (bool, error) {
-	ids := progress.Stored().IDs()
+	ids := stored.IDs()
 	for _, id := range ids {
 		now, err := k.Record(ctx, body, id, r)
 		if err != nil {
 			return false, err
 		}
-		state := progress.Load(id)
+		state := c.Progress.Load(id)
 		if now != nil && (now.Started.Equal(state.Stored().Started) || now.Started.Equal(state.Started)) {
 			return true, nil
 		}

@@ -239,20 +239,6 @@ func (c *Cycle) carryOver(e *ending, id, top string, index int) {
 	}
 }
 
-// markFirst records in the next cycle itself which handlers are ahead of the base at its first
-// state. Otherwise, only their records say so.
-func (e *ending) markFirst() {
-	for id, r := range e.records {
-		if !r.Finished() {
-			continue
-		}
-		if e.next.At == nil {
-			e.next.At = map[string]int{}
-		}
-		e.next.At[id] = first
-	}
-}
-
 // TopOf returns the declared handler that a sub-handler belongs to, or a declared handler
 // itself. It returns "" if the handler is not declared anymore.
 func (c *Cycle) TopOf(id string) (top string) { return call.TopOf(id, c.Declared) }

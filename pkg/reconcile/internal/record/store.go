@@ -144,23 +144,24 @@ func (k Keeper) End(ctx context.Context, c *Cycle, body *object.Body, into stora
 			return err
 		}
 	}
-	return k.storeNext(ctx, e, body, into)
-}
-
-// storeNext adds the next cycle to the patch, if there is one.
-func (k Keeper) storeNext(ctx context.Context, e ending, body *object.Body, into storage.Patch) error {
 	if e.next == nil {
 		return nil
 	}
+
+	// The records of the next cycle say which handlers are ahead of the base at its first state. If they
+	// are written separately, the cycle itself says so, too.
 	split, err := k.isSplit(ctx, body)
 	if err != nil {
 		return err
 	}
-	if split {
-		e.markFirst()
-	}
-	for id, r := range e.records {
-		if err := k.Storages.Progress.Store(ctx, body, into, id, r); err != nil {
+	for id, record := range e.records {
+		if split && record.Finished() {
+			if e.next.At == nil {
+				e.next.At = map[string]int{}
+			}
+			e.next.At[id] = first
+		}
+		if err := k.Storages.Progress.Store(ctx, body, into, id, record); err != nil {
 			return err
 		}
 	}

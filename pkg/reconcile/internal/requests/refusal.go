@@ -26,11 +26,25 @@ func (h Handlers) whyNot(verb request.Verb, id string, progress *call.Progress, 
 	case len(declared) > 0:
 		return nothingWaits(id, verb, reason)
 	}
-	suggestions := h.suggestions(id, progress)
-	parent := h.topOf(id)
+
+	// It can be a sub-handler, or an unknown id, with suggestions of what may have been meant.
+	var changing, similar []string
+	for _, d := range h.Declared.Where(isChange) {
+		changing = append(changing, d.ID)
+		if !strings.HasPrefix(id, d.ID+"/") { // not the parent of a sub-handler
+			similar = append(similar, d.ID)
+		}
+	}
+	for _, d := range h.Due {
+		similar = append(similar, progress.Load(d.ID).Subrefs...)
+	}
+	similar = request.Suggest(id, similar)
+	parent := call.TopOf(id, changing)
 	switch {
-	case parent == "" || len(suggestions) > 0:
-		return because("%s", unknown(id, suggestions))
+	case len(similar) > 0:
+		return because("no handler of this resource has the id %s; did you mean %s?", id, strings.Join(similar, " or "))
+	case parent == "":
+		return because("no handler of this resource has the id %s", id)
 	case verb == request.Rerun:
 		return because("it is a sub-handler: rerun its parent %s, which registers it", parent)
 	case slices.ContainsFunc(h.Due, func(d *handler.Declaration) bool { return d.ID == parent }):
@@ -76,36 +90,4 @@ func nothingWaits(id string, verb request.Verb, reason cause.Reason) *problem {
 	default:
 		return because("%s does not wait for a retry", id).or(request.Rerun)
 	}
-}
-
-// topOf returns the id of the declared handler that a sub-handler can belong to.
-func (h Handlers) topOf(id string) (top string) {
-	var ids []string
-	for _, d := range h.Declared.Where(isChange) {
-		ids = append(ids, d.ID)
-	}
-	return call.TopOf(id, ids)
-}
-
-// unknown says that there is no handler of the id, and what may have been meant.
-func unknown(id string, suggestions []string) string {
-	text := "no handler of this resource has the id " + id
-	if len(suggestions) > 0 {
-		text += "; did you mean " + strings.Join(suggestions, " or ") + "?"
-	}
-	return text
-}
-
-// suggestions returns what may have been meant by an unknown id.
-func (h Handlers) suggestions(id string, progress *call.Progress) []string {
-	var known []string
-	for _, d := range h.Declared {
-		if isChange(d) && !strings.HasPrefix(id, d.ID+"/") { // not the parent of a sub-handler
-			known = append(known, d.ID)
-		}
-	}
-	for _, d := range h.Due {
-		known = append(known, progress.Load(d.ID).Subrefs...)
-	}
-	return request.Suggest(id, known)
 }

@@ -112,9 +112,19 @@ func (r *Reader) Read(body *object.Body) *Requests {
 	requests.rerun = append(requests.handlersOf(request.Rerun), requests.handlersOf(earlier)...)
 	for _, verb := range verbs {
 		value, present := body.Annotation(r.verbs[verb])
-		if present && value != requests.handled[verb] {
-			requests.add(verb, value)
+		if !present || value == requests.handled[verb] {
+			continue
 		}
+		if requests.handled == nil {
+			requests.handled = map[request.Verb]string{}
+		}
+		requests.handled[verb] = value
+		parsed, err := request.Parse(verb, value)
+		if err != nil {
+			requests.answer(parsed, "", fmt.Sprintf("The request to %s", verb), refused, fmt.Sprintf(": %s.", err))
+			continue
+		}
+		requests.fresh = append(requests.fresh, parsed)
 	}
 	return requests
 }
@@ -127,20 +137,6 @@ const earlier request.Verb = "rerun-earlier"
 func (r *Requests) handlersOf(verb request.Verb) []string {
 	last, _ := request.Parse(verb, r.handled[verb]) // one that cannot be read has none
 	return last.Handlers
-}
-
-// add adds a new request.
-func (r *Requests) add(verb request.Verb, value string) {
-	if r.handled == nil {
-		r.handled = map[request.Verb]string{}
-	}
-	r.handled[verb] = value
-	parsed, err := request.Parse(verb, value)
-	if err != nil {
-		r.answer(parsed, "", fmt.Sprintf("The request to %s", verb), refused, fmt.Sprintf(": %s.", err))
-		return
-	}
-	r.fresh = append(r.fresh, parsed)
 }
 
 // answer adds the outcome of a request: the subject is refused, for example.
@@ -294,4 +290,31 @@ func apply(r request.Request, id string, progress *call.Progress, reason cause.R
 		progress.Skip(id, reason)
 	}
 	return nil
+}
+
+// annotationsPath is the path of the annotations in an object.
+var annotationsPath = object.Path{"metadata", "annotations"}
+
+// Mistyped returns notes on annotations with a name that is similar to that of a request. They
+// are not recorded on the object, because others may use such names: a handler with the id
+// request-retries has its progress there. A nil Reader finds none.
+func (r *Reader) Mistyped(body *object.Body) (notes []Note) {
+	if r == nil || storage.HasCopiedAnnotations(body) {
+		return nil
+	}
+	found, _ := body.Lookup(annotationsPath)
+	annotations, _ := found.(map[string]any)
+	for name, content := range annotations {
+		verb, isLike := strings.CutPrefix(name, r.prefix)
+		value, isText := content.(string)
+		if !isLike || !isText || strings.HasPrefix(value, "{") {
+			continue // nearly always; or a record
+		}
+		if meant := request.SuggestVerb(verb); meant != "" {
+			message := fmt.Sprintf("There is no request with the annotation %s; did you mean %s?", name, meant.Name())
+			notes = append(notes, Note{Value: verb + " " + value, Refused: true, Message: message})
+		}
+	}
+	slices.SortFunc(notes, func(a, b Note) int { return strings.Compare(a.Value, b.Value) })
+	return notes
 }

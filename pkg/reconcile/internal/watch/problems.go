@@ -78,27 +78,23 @@ func (p *problems) reportMissing() {
 // reportOnce logs an error, unless it was the last one with this message; without a message, it keeps
 // handlers from being called. Nil is the end of the problem.
 func (p *problems) reportOnce(message string, err error) {
-	switch {
-	case errors.Is(err, context.Canceled):
+	if errors.Is(err, context.Canceled) {
 		return
-	case err == nil:
+	}
+	if err == nil {
 		p.reported.Clear(message)
 		return
-	case !p.reported.Changed(message, textOf(err)):
+	}
+	text := err.Error()
+	var network net.Error
+	if errors.As(err, &network) {
+		text = "the network" // the texts of network errors differ with every attempt
+	}
+	if !p.reported.Changed(message, text) {
 		return
 	}
 	if message == "" {
 		message = "Some handlers will not be called until this is corrected."
 	}
 	p.logger.Error(err, message)
-}
-
-// textOf returns what distinguishes an error from another one. The texts of network errors differ with
-// every attempt.
-func textOf(err error) string {
-	var network net.Error
-	if errors.As(err, &network) {
-		return "the network"
-	}
-	return err.Error()
 }

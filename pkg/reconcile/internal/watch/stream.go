@@ -113,7 +113,8 @@ func (s *stream[T, S]) Replace(items []any, version string) error {
 		}
 	}
 	if another {
-		s.attempts.rewound(version)
+		s.attempts.log.Info("The versions of the objects have gone back: the cluster was restored from a backup, or another one has taken its place. What is known of their versions is forgotten.", "version", version)
+		s.attempts.metrics.Restart(s.attempts.resource, metrics.Rewound)
 	}
 	s.kept.replace(all, version, another)
 	s.listed.set()
@@ -230,12 +231,6 @@ func (a *attempts) interrupted(reason error) {
 		a.log.V(1).Info("The watch was interrupted, and is restarted with a list.", "reason", reason.Error())
 	}
 	a.metrics.Restart(a.resource, metrics.Interrupted)
-}
-
-// rewound records that a list belongs to another history of the cluster.
-func (a *attempts) rewound(version string) {
-	a.log.Info("The versions of the objects have gone back: the cluster was restored from a backup, or another one has taken its place. What is known of their versions is forgotten.", "version", version)
-	a.metrics.Restart(a.resource, metrics.Rewound)
 }
 
 // replaceError stores the error of the last attempt. It reports whether the error is new, and whether an

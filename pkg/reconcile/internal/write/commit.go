@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // maxTries limits the attempts to write one update in a pass. All attempts except the last
@@ -54,7 +55,10 @@ func (s *Session) Flush(ctx context.Context) (Outcome, error) {
 	}
 	outcome, err := s.commit(ctx)
 	if err != nil && s.body.Deleting() && isRefused(err) && !u.unstored {
-		s.supersede(err)
+		// The cycle that was handled before the deletion is over. The edits of its handlers are tried
+		// again with the next update.
+		s.report.Log.Info("The records of what was handled before the deletion cannot be stored, and are dropped.", "problem", err.Error())
+		s.state.pending = nil
 		return Outcome{}, nil
 	}
 	return outcome, err
@@ -124,7 +128,10 @@ func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 				return err
 			}
 		case apierrors.IsConflict(err):
-			if err := s.rereadOrWait(ctx, u); err != nil {
+			if err := s.reread(ctx, u); err != nil {
+				if isForbidden(err) { // nothing was written, so the next pass can use what the watch shows by then
+					s.state.mustRead = false
+				}
 				return err
 			}
 		default:
@@ -148,19 +155,37 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	if err := s.yieldToOthers(ctx, u); err != nil {
 		return err
 	}
-	continues, err := s.foresee(ctx, u)
-	if err != nil {
-		return err
+
+	// The conditions say whether the next cycle follows. They are written before the records, so this
+	// is computed first.
+	u.continues = false
+	if s.hasConditions(u) && u.endsCycle() {
+		if err := s.writer.Records.End(ctx, u.Cycle, s.body, storage.Patch{}, s.report); err != nil {
+			return err
+		}
+		u.continues = !u.Cycle.Settled
 	}
-	u.continues = continues
+
+	// The status of all edits goes first, if it is a subresource.
 	deletes := u.deletesObject(s.body, s.writer.finalizer())
+	separate := s.target.StatusSubresource
 	main, status := s.editsPatch(u)
-	if err := s.sendStatus(ctx, u, status); err != nil {
+	if err := s.send(ctx, u, "status", status, status); err != nil {
 		return err
 	}
+	if len(status) > 0 && len(patch.Minimal(s.body.Raw(), u.conditions)) > 0 {
+		s.refuseConditions("the schema of the resource does not have their fields anymore.")
+	}
+	if separate && !u.deletesObject(s.body, s.writer.finalizer()) {
+		for i := range s.state.edits {
+			s.state.edits[i].StatusWritten = true
+		}
+	}
+
+	// One patch has the other edits, the records, and the finalizer.
 	records, err := s.recordsPatch(ctx, u, main)
 	if err != nil {
-		return storeFailed(err)
+		return &unstorableError{fmt.Errorf("the progress of the handlers cannot be stored: %w", err)}
 	}
 	if len(main) > 0 || len(records) > 0 {
 		s.writer.Records.PurgeTouch(s.body, records)
@@ -182,27 +207,13 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 		return err
 	}
 	s.state.finishEdits() // a later conflict must not repeat them
+
 	// Storages in the status are an exception, and need a separate write. The end of a cycle is not computed again
 	// before it: the object has the next one already.
 	if u.endsCycle() {
 		u.statusRecords = inStatus
 	}
 	return s.send(ctx, u, "status", patch.Minimal(s.body.Raw(), inStatus), nil)
-}
-
-// sendStatus writes the status of all edits, if it is a subresource.
-func (s *Session) sendStatus(ctx context.Context, u *Update, status map[string]any) error {
-	separate := s.target.StatusSubresource
-	if err := s.send(ctx, u, "status", status, status); err != nil {
-		return err
-	}
-	if len(status) > 0 {
-		s.checkConditions(u)
-	}
-	if separate && !u.deletesObject(s.body, s.writer.finalizer()) {
-		s.state.markStatusWritten()
-	}
-	return nil
 }
 
 // send writes one merge patch unless it is empty, to the main part or to the status. It
@@ -216,17 +227,24 @@ func (s *Session) send(ctx context.Context, u *Update, part string, merge, their
 		return err
 	}
 	c := s.examineContention(ctx, merge)
-	s.state.uncertain = true
+	s.state.mustRead = true // until a response says otherwise
 	before := u.inFlight
 	if theirs != nil {
-		u.inFlight = slices.Concat(before, []inFlight{newInFlight(s.state.edits, theirs, part, s.body)})
+		sent := inFlight{merge: theirs, status: part != "", version: s.body.ResourceVersion()}
+		for _, edit := range s.state.edits {
+			sent.patches = append(sent.patches, edit.Patch)
+		}
+		u.inFlight = slices.Concat(before, []inFlight{sent})
 	}
 	snapshot, err := s.target.API.Patch(ctx, s.target.Key.NamespacedName, s.subresourceOf(part), text)
 	s.writer.Metrics.Write(s.target.Key.Resource, u.reason(part), answerOf(err))
 	if err != nil {
-		if isRejected(err) || isForbidden(err) || apierrors.IsConflict(err) { // nothing was written
+		switch {
+		case isRejected(err) || isForbidden(err): // nothing was written: what is known of the object holds
 			u.inFlight = before
-			s.state.uncertain = apierrors.IsConflict(err)
+			s.state.mustRead = false
+		case apierrors.IsConflict(err): // nothing was written, but the object has changed
+			u.inFlight = before
 		}
 		if s.subresourceOf(part) != "" && apierrors.IsNotFound(err) {
 			return &statusNotFoundError{err}

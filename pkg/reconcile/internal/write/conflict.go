@@ -25,16 +25,6 @@ func (s *Session) reread(ctx context.Context, u *Update) error {
 	return s.rebase(ctx, u, body)
 }
 
-// rereadOrWait is reread after a conflict: nothing was written. So without the permission to read the
-// object, the next pass uses what the watch shows by then.
-func (s *Session) rereadOrWait(ctx context.Context, u *Update) error {
-	err := s.reread(ctx, u)
-	if isForbidden(err) {
-		s.state.uncertain = false
-	}
-	return err
-}
-
 // errReleased ends an update of an object that is being deleted without our finalizer: the
 // operator has nothing to do with it anymore.
 var errReleased = errors.New("the object was released for deletion")
@@ -70,15 +60,8 @@ func (s *Session) yieldToOthers(ctx context.Context, u *Update) error {
 	if err != nil {
 		return err
 	}
-	if err := s.keepSubrefs(ctx, u); err != nil {
-		return err
-	}
-	return s.dropOvertaken(ctx, u)
-}
-
-// keepSubrefs adds the sub-handlers that another operator has called to the records of their parents. Without them, the
-// records of the sub-handlers would never be found again, and would count for a later change.
-func (s *Session) keepSubrefs(ctx context.Context, u *Update) error {
+	// Another operator may have called other sub-handlers. If a record did not name them, their records
+	// would never be found again, and would count for a later change.
 	for _, id := range u.Cycle.Progress.Dirty() {
 		theirs, err := s.writer.Records.Record(ctx, s.body, id, s.report)
 		if err != nil {
@@ -88,7 +71,7 @@ func (s *Session) keepSubrefs(ctx context.Context, u *Update) error {
 			u.Cycle.Progress.Load(id).AddSubrefs(theirs.Subrefs...)
 		}
 	}
-	return nil
+	return s.dropOvertaken(ctx, u)
 }
 
 // dropOvertaken drops the edits of handlers whose attempt has another outcome already.

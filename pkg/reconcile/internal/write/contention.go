@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kopf-go/kopf/pkg/internal/contention"
 	"github.com/kopf-go/kopf/pkg/internal/managedfields"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
@@ -66,7 +67,7 @@ const (
 //
 // A detector is safe for concurrent use, as long as only one goroutine at a time writes each object.
 type detector struct {
-	delays []time.Duration
+	rule contention.Rule
 
 	mu         sync.Mutex
 	objects    map[identity]*entry
@@ -76,16 +77,14 @@ type detector struct {
 // newDetector returns a detector. The delays follow the writes under contention; the last one
 // repeats. Without delays, nothing is detected.
 func newDetector(delays []time.Duration) *detector {
-	return &detector{delays: delays, objects: map[identity]*entry{}}
+	return &detector{rule: contention.Rule{Patience: threshold - 1, Window: window, Delays: delays}, objects: map[identity]*entry{}}
 }
 
 // entry contains the recent writes of one object.
 type entry struct {
-	hashes        fieldHashes // of the fields as they were written last
-	writtenAt     time.Time   // the time of the last write
-	overwrites    int         // the number of consecutive ones
-	lastOverwrite time.Time   // the time of the last one
-	delay         time.Duration
+	hashes     fieldHashes // of the fields as they were written last
+	writtenAt  time.Time   // the time of the last write
+	overwrites contention.Count
 }
 
 // finding describes what a write is about to restore.
@@ -109,18 +108,15 @@ func (d *detector) check(key identity, body, merge map[string]any) finding {
 		return finding{}
 	}
 	fields, removed := e.hashes.compare(body, merge)
-	overwrites := e.overwrites
-	if e.isOver() {
-		overwrites = 0
-	}
-	return finding{fields: fields, begins: len(fields) > 0 && overwrites+1 == threshold, removed: removed}
+	begins := len(fields) > 0 && e.overwrites.Next(d.rule, time.Now()).Begins(d.rule)
+	return finding{fields: fields, begins: begins, removed: removed}
 }
 
 // recordWrite records a write after it was made, and returns how long the object must
 // be left alone. The function reports whether the server has accepted the value of a
 // field.
 func (d *detector) recordWrite(key identity, merge map[string]any, accepted func(object.Path, any) bool, found finding) time.Duration {
-	if len(d.delays) == 0 {
+	if len(d.rule.Delays) == 0 {
 		return 0
 	}
 	d.mu.Lock()
@@ -131,41 +127,29 @@ func (d *detector) recordWrite(key identity, merge map[string]any, accepted func
 		d.objects[key] = e
 		d.scheduleCleanup()
 	}
-	e.writtenAt = time.Now()
-	e.hashes.forget(found.removed)
+	now := time.Now()
+	e.writtenAt = now
+	for _, id := range found.removed {
+		delete(e.hashes, id)
+	}
 	e.hashes = e.hashes.updated(merge, accepted)
 	if len(found.fields) == 0 {
 		return 0
 	}
-	return e.countOverwrite(d.delays)
-}
-
-// countOverwrite counts an overwrite, and returns the next delay.
-func (e *entry) countOverwrite(delays []time.Duration) time.Duration {
-	if e.isOver() {
-		e.overwrites = 0
-		e.delay = 0
-	}
-	e.overwrites++
-	e.lastOverwrite = time.Now()
-	if over := e.overwrites - threshold; over >= 0 {
-		e.delay = delays[min(over, len(delays)-1)]
-	}
-	return e.delay
+	e.overwrites = e.overwrites.Next(d.rule, now)
+	return e.overwrites.Delay(d.rule)
 }
 
 // delay returns how much longer an object must be left alone.
 func (d *detector) delay(key identity) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if e := d.objects[key]; e != nil && e.delay > 0 {
-		return max(0, time.Until(e.lastOverwrite.Add(e.delay)))
+	e := d.objects[key]
+	if e == nil {
+		return 0
 	}
-	return 0
+	return e.overwrites.Left(d.rule, time.Now())
 }
-
-// isOver reports whether the last overwrite is so long ago that contention has ended.
-func (e *entry) isOver() bool { return time.Since(e.lastOverwrite) > window+2*e.delay }
 
 // scheduleCleanup schedules the removal of expired entries.
 func (d *detector) scheduleCleanup() {
@@ -177,8 +161,9 @@ func (d *detector) scheduleCleanup() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.cleanupDue = false
+		now := time.Now()
 		for key, e := range d.objects {
-			if e.isOver() && time.Since(e.writtenAt) >= window {
+			if e.overwrites.IsOver(d.rule, now) && now.Sub(e.writtenAt) >= window {
 				delete(d.objects, key)
 			}
 		}
@@ -203,7 +188,8 @@ func (s *Session) examineContention(ctx context.Context, merge map[string]any) f
 	return c
 }
 
-// recordContention records what was written, and reports a contention when it begins.
+// recordContention records what was written, and reports a contention in the log and as an event
+// when it begins.
 func (s *Session) recordContention(c finding, merge map[string]any) {
 	taken := func(object.Path, any) bool { return true }
 	if isPrunable(merge) {
@@ -214,13 +200,9 @@ func (s *Session) recordContention(c finding, merge map[string]any) {
 		}
 	}
 	delay := s.writer.contention.recordWrite(identity{s.target.Key, s.body.UID()}, merge, taken, c)
-	if c.begins {
-		s.reportContention(c, delay)
+	if !c.begins {
+		return
 	}
-}
-
-// reportContention reports a contention in the log and as an event.
-func (s *Session) reportContention(c finding, delay time.Duration) {
 	var names []string
 	for _, field := range c.fields {
 		names = append(names, field.String())
@@ -315,7 +297,9 @@ func (h fieldHashes) compare(body, merge map[string]any) (overwritten []object.P
 			return
 		}
 		stored, exists := object.Lookup(body, f.path)
-		if last, known := h[f.id]; known && f.isOverwritten(stored, exists, last) {
+		last, known := h[f.id]
+		_, isList := f.value.([]any)
+		if known && last != hashValue(stored, exists) && (!isList || last == hashValue(f.value, true)) {
 			overwritten = append(overwritten, slices.Clone(f.path))
 		}
 		former := field{path: f.path, id: f.id, value: stored}
@@ -325,20 +309,6 @@ func (h fieldHashes) compare(body, merge map[string]any) (overwritten []object.P
 	})
 	slices.SortFunc(overwritten, slices.Compare)
 	return overwritten, removed
-}
-
-// isOverwritten reports whether another writer has changed the field, and writing it
-// reverts that.
-func (f field) isOverwritten(stored any, exists bool, last uint64) bool {
-	_, list := f.value.([]any)
-	return last != hashValue(stored, exists) && (!list || last == hashValue(f.value, true))
-}
-
-// forget forgets fields.
-func (h fieldHashes) forget(ids []uint64) {
-	for _, id := range ids {
-		delete(h, id)
-	}
 }
 
 // updated returns the hashes after a write. A mapping that the operator has removed is there again

@@ -87,7 +87,7 @@ func (s *Session) writeDroppedStatus(ctx context.Context, u *Update, merge, edit
 	case apierrors.IsNotFound(err) && s.isListed(ctx):
 		s.target.StatusSubresource = false
 		s.state.edits = complete
-		s.state.uncertain = false
+		s.state.mustRead = false
 		u.inFlight = nil
 		s.report.Shared.First(unserved)
 		s.warnPruned(status)

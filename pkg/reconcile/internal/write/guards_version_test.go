@@ -77,7 +77,7 @@ func TestGuard04TheObjectIsReadAfterAnUnansweredWrite(t *testing.T) {
 	err := f.writeFails(Update{})
 	f.expect("error", err, errDown)
 	f.expectSent("PATCH, GET")
-	f.expect("uncertain", f.state.uncertain, false)
+	f.expect("uncertain", f.state.mustRead, false)
 	f.expect("minimal version", f.state.minVersion, "8")
 }
 

@@ -28,12 +28,26 @@ func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
 		wanted = patch.ApplyMerge(wanted, merge)
 		return false
 	})
-	wanted = s.withConditions(u, wanted)
+	u.conditions = nil
+	if s.hasConditions(u) {
+		more, _ := patch.SplitStatus(patch.Difference(s.body.Raw(), wanted)) // a change of more than the status makes the pass continue
+		u.conditions = u.Decision.Conditions.Amend(s.body.Raw(), wanted, u.continues || len(more) > 0)
+		wanted = patch.ApplyMerge(wanted, u.conditions)
+	}
 	main = patch.Difference(s.body.Raw(), wanted)
 	if s.target.StatusSubresource {
 		return patch.SplitStatus(main)
 	}
 	return main, nil
+}
+
+// conditionsRefused is the report after which the conditions of an object are not written
+// anymore.
+const conditionsRefused = "conditions refused"
+
+// hasConditions reports whether the update writes the conditions of the object.
+func (s *Session) hasConditions(u *Update) bool {
+	return u.Decision.Conditions != nil && !u.withoutEdits && !u.isPartial() && !s.report.Object.Has(conditionsRefused)
 }
 
 // resolve converts an edit to a merge patch for the object in its current state.
@@ -51,7 +65,7 @@ func resolve(edit call.Edit, body map[string]any) (map[string]any, error) {
 	return merge, nil
 }
 
-// withResult adds the result of a handler to its patch.
+// withResult adds the result of a handler to its patch, which it does not change.
 func withResult(merge map[string]any, id string, result any) map[string]any {
 	into := storage.Patch(maps.Clone(merge))
 	if into == nil {

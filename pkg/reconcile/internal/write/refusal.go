@@ -76,13 +76,6 @@ func (e *unstorableError) Error() string { return e.err.Error() }
 
 func (e *unstorableError) Unwrap() error { return e.err }
 
-func storeFailed(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &unstorableError{fmt.Errorf("the progress of the handlers cannot be stored: %w", err)}
-}
-
 // isolateRejected finds out which edits cause the rejection of a write. It asks the server to
 // validate the records alone, and then with one more edit at a time, without storing anything,
 // so that the valid edits are written together with the records. A rejected edit counts as a
@@ -121,6 +114,30 @@ func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection erro
 		s.state.drop(largest)
 	}
 	return nil
+}
+
+// refuseConditions gives the conditions of the object up, because the server rejects or drops
+// them. They belong to no handler, so none fails.
+func (s *Session) refuseConditions(problem string) {
+	const message = "The conditions of kopf.Conditions cannot be stored in the status of the object, so it shows nothing about its handlers until the operator is restarted: "
+	s.report.Object.First(conditionsRefused)
+	s.report.Log.Info(message + problem)
+	s.report.Event(s.body, report.Warning, "ConditionsRefused", message+problem)
+}
+
+// isolateConditions finds out whether the conditions cause a rejection. It reports true after
+// giving them up.
+func (s *Session) isolateConditions(ctx context.Context, u *Update) (refused bool, err error) {
+	edits := s.state.edits
+	s.state.edits = nil
+	defer func() { s.state.edits = edits }()
+	_, status := s.editsPatch(u)
+	err = s.dryRunPatch(ctx, "status", status)
+	if !isRejected(err) {
+		return false, err
+	}
+	s.refuseConditions(err.Error())
+	return true, nil
 }
 
 // tryEdit asks the server whether it would accept one more edit, and drops the edit if not. A
@@ -303,9 +320,11 @@ func (s *Session) isolateForbidden(ctx context.Context, u *Update, refusal error
 	s.state.edits = nil
 	u.withheld.all = suspects
 	u.withhold(refusal, suspects...)
-	is, err := s.isIndivisible(ctx, u, withConditions)
-	if is || err != nil {
-		return err
+	if len(suspects) == 0 || len(suspects) == 1 && !withConditions {
+		records, err := s.recordsPatch(ctx, u, nil)
+		if err != nil || len(patch.Minimal(s.body.Raw(), records)) == 0 {
+			return err // there is only one part, which is withheld
+		}
 	}
 	if err := s.dryRun(ctx, u); err != nil {
 		return err
@@ -314,7 +333,7 @@ func (s *Session) isolateForbidden(ctx context.Context, u *Update, refusal error
 		if !s.isResolvable(next) {
 			continue // it builds on an edit that is withheld
 		}
-		u.withheld.edits = without(u.withheld.edits, next)
+		u.withheld.edits = slices.DeleteFunc(u.withheld.edits, func(edit call.Edit) bool { return edit.Patch == next.Patch })
 		if err := s.tryEdit(ctx, u, next); err != nil {
 			return err
 		}
@@ -323,20 +342,6 @@ func (s *Session) isolateForbidden(ctx context.Context, u *Update, refusal error
 		return refusal // the policy has ended, or is not for dry runs
 	}
 	return nil
-}
-
-// isIndivisible reports whether an update that was forbidden has only one part: it is withheld, and
-// nothing is left to write.
-func (s *Session) isIndivisible(ctx context.Context, u *Update, withConditions bool) (bool, error) {
-	parts := len(u.withheld.edits)
-	if withConditions {
-		parts++
-	}
-	if parts > 1 {
-		return false, nil
-	}
-	records, err := s.recordsPatch(ctx, u, nil)
-	return len(patch.Minimal(s.body.Raw(), records)) == 0, err
 }
 
 // isResolvable reports whether an edit can be computed after those that are not withheld.
@@ -350,10 +355,6 @@ func (s *Session) isResolvable(next call.Edit) bool {
 		wanted = patch.ApplyMerge(wanted, merge)
 	}
 	return true
-}
-
-func without(edits []call.Edit, one call.Edit) []call.Edit {
-	return slices.DeleteFunc(edits, func(edit call.Edit) bool { return edit.Patch == one.Patch })
 }
 
 // withheldError returns the refusal of what the commit has left out, or nil if it is complete.
@@ -431,13 +432,6 @@ func (s *Session) countInMemory(u *Update, refusal error) bool {
 	u.unstored = true
 	s.reportRefused(recordsRefused, "The progress of the deletion handlers cannot be stored. Their attempts are counted in memory, and begin anew if the operator is restarted.", refusal)
 	return !u.Cycle.Progress.Done()
-}
-
-// supersede drops an update that could not be written before the object was marked for deletion:
-// its cycle is over. The edits of its handlers are tried again with the next update.
-func (s *Session) supersede(refusal error) {
-	s.report.Log.Info("The records of what was handled before the deletion cannot be stored, and are dropped.", "problem", refusal.Error())
-	s.state.pending = nil
 }
 
 // Unstored returns the records of deletion handlers that could not be stored, by their ids. There

@@ -70,7 +70,7 @@ func (s *Session) Refresh(ctx context.Context, cached *object.Snapshot) (Freshne
 		s.state.gone = false
 	}
 	switch {
-	case s.state.uncertain:
+	case s.state.mustRead:
 		return s.ReadLive(ctx)
 	case s.state.isStale(version):
 		if left := time.Until(s.state.minVersionAt.Add(s.writer.ConsistencyTimeout)); left > 0 {
@@ -94,7 +94,7 @@ func (s *Session) ReadLive(ctx context.Context) (Freshness, error) {
 }
 
 // get reads the object directly. It returns nil if the object is gone or was replaced. After
-// it, nothing is uncertain.
+// it, the object need not be read again.
 func (s *Session) get(ctx context.Context) (*object.Body, error) {
 	snapshot, err := s.target.API.Get(ctx, s.target.Key.NamespacedName)
 	switch {

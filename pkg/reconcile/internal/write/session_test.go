@@ -34,7 +34,7 @@ func TestAnObjectWithoutAKnownUIDIsRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, m{})
 			cached := f.cached()
-			*f.state = State{uncertain: true}
+			*f.state = State{mustRead: true}
 			if !exists {
 				f.object = nil
 			}

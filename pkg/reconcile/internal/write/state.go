@@ -24,8 +24,9 @@ type State struct {
 	pending *Update
 	// edits are the changes that handlers request, in the order of their calls.
 	edits []call.Edit
-	// uncertain is set if the last write may or may not have been committed.
-	uncertain bool
+	// mustRead is set if the next pass must read the object directly: the last write may or may not
+	// have been committed, or a conflict has shown that there is a later version.
+	mustRead bool
 	// gone is set if the object no longer exists, or is released for deletion.
 	gone bool
 	// deleted is set if the object is gone for good: not even a later version brings it back.
@@ -128,7 +129,7 @@ func (s *State) SeenGone(gone bool) { s.gone = gone }
 // IsReconciled reports whether a pass would find nothing to do at this version: it is the
 // version at the end of the last pass, or older than a write of that pass.
 func (s *State) IsReconciled(version, reconciled string) bool {
-	if s.pending != nil || len(s.edits) > 0 || s.uncertain {
+	if s.pending != nil || len(s.edits) > 0 || s.mustRead {
 		return false
 	}
 	if s.isStale(version) {
@@ -148,19 +149,12 @@ func (s *State) isStale(version string) bool {
 	return err != nil || order < 0
 }
 
-// confirm records a version from a response of the API server: nothing is uncertain.
+// confirm records a version from a response of the API server.
 func (s *State) confirm(body *object.Body) {
-	s.uncertain = false
+	s.mustRead = false
 	version := body.ResourceVersion()
 	if version != s.minVersion {
 		s.NotOlderThan(version)
-	}
-}
-
-// markStatusWritten marks the status part of all edits as written.
-func (s *State) markStatusWritten() {
-	for i := range s.edits {
-		s.edits[i].StatusWritten = true
 	}
 }
 
@@ -190,35 +184,22 @@ type inFlight struct {
 	patches []*patch.Patch // of the edits in it
 }
 
-// newInFlight describes a write of edits that is about to be sent.
-func newInFlight(edits []call.Edit, merge map[string]any, part string, body *object.Body) inFlight {
-	f := inFlight{merge: merge, status: part != "", version: body.ResourceVersion()}
-	for _, edit := range edits {
-		f.patches = append(f.patches, edit.Patch)
-	}
-	return f
-}
-
 func (f inFlight) has(edit call.Edit) bool { return slices.Contains(f.patches, edit.Patch) }
 
 // dropArrived drops the edits that were stored although the response was lost. It returns the
 // writes that may still arrive: those that are bound to this version.
 func (s *State) dropArrived(all []inFlight, body *object.Body) []inFlight {
 	for _, f := range all {
-		if patch.Minimal(body.Raw(), f.merge) == nil {
-			s.markArrived(f)
+		if patch.Minimal(body.Raw(), f.merge) != nil {
+			continue
+		}
+		if !f.status {
+			s.dropEdits(f.has)
+			continue
+		}
+		for i, edit := range s.edits { // handlers may have added some since
+			s.edits[i].StatusWritten = edit.StatusWritten || f.has(edit)
 		}
 	}
 	return slices.DeleteFunc(all, func(f inFlight) bool { return f.version != body.ResourceVersion() })
-}
-
-// markArrived records that a write was stored. Handlers may have added edits since.
-func (s *State) markArrived(f inFlight) {
-	if !f.status {
-		s.dropEdits(f.has)
-		return
-	}
-	for i, edit := range s.edits {
-		s.edits[i].StatusWritten = edit.StatusWritten || f.has(edit)
-	}
 }

@@ -46,10 +46,10 @@ func TestStaleVersions(t *testing.T) {
 
 func TestAnswerEndsTheUncertainty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := State{uncertain: true}
+		s := State{mustRead: true}
 		s.confirm(version("8"))
 		first := time.Now()
-		if s.uncertain || s.minVersion != "8" || !s.minVersionAt.Equal(first) {
+		if s.mustRead || s.minVersion != "8" || !s.minVersionAt.Equal(first) {
 			t.Errorf("got %+v", s)
 		}
 		time.Sleep(time.Minute)
@@ -74,7 +74,7 @@ func TestIsReconciled(t *testing.T) {
 		"the watch is behind another operator":       {State{minVersion: "9"}, "8", "8", false},
 		"an edit waits":                              {State{edits: []call.Edit{{}}}, "7", "7", false},
 		"an update waits":                            {State{pending: &Update{}}, "7", "7", false},
-		"the last write is uncertain":                {State{uncertain: true}, "7", "7", false},
+		"the last write is uncertain":                {State{mustRead: true}, "7", "7", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

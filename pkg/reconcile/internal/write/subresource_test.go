@@ -67,7 +67,7 @@ func TestSuccessIsNotRecordedBeforeAStatusThatIsNotFound(t *testing.T) {
 	f.expectSent("PATCH status, LIST, PATCH, GET")
 	f.expect("error", strings.Contains(err.Error(), "neither"), true)
 	f.expect("list, base", []any{f.field("spec", "list"), f.storedBase() == nil}, []any{nil, true})
-	f.expect("subresource, uncertain, events", []any{f.target.StatusSubresource, f.state.uncertain, len(f.events)}, []any{true, false, 0})
+	f.expect("subresource, uncertain, events", []any{f.target.StatusSubresource, f.state.mustRead, len(f.events)}, []any{true, false, 0})
 
 	f.expect("ended later", f.flush().Ended, true)
 	f.expectSent("PATCH status, PATCH")
@@ -175,7 +175,7 @@ func testPrunedStatus(t *testing.T, missing fault) {
 		f.expectSent(sent)
 	}
 	f.expect("done, told, events", []any{f.done["a"], *told, len(f.events)}, []any{2, []bool{}, 1})
-	f.expect("uncertain", f.state.uncertain, false)
+	f.expect("uncertain", f.state.mustRead, false)
 }
 
 func TestObjectThatIsDeletedMeanwhileIsGone(t *testing.T) {

@@ -28,10 +28,10 @@ func TestTwoOperatorsWithOneNameAreLoggedAndSlowedDown(t *testing.T) {
 			lead(t, m)
 			m.SetHooks([]Hook{hook("a")})
 			g.Expect(m.Publish(t.Context(), at(address))).To(gomega.Succeed())
-			time.Sleep(minCheckInterval / 4)
+			time.Sleep(checkInterval / 4)
 		}
 		g.Expect(c.countLogged(changedByOthers)).To(gomega.BeZero())
-		time.Sleep(minCheckInterval)
+		time.Sleep(checkInterval)
 		synctest.Wait()
 		g.Expect(c.countLogged(changedByOthers)).To(gomega.BeNumerically(">=", 1), "%v", c.logged())
 
@@ -70,15 +70,57 @@ func TestOwnChangesAreWrittenAtOnceDuringContention(t *testing.T) {
 		g.Expect(m.Publish(t.Context(), at("https://other/"))).To(gomega.Succeed())
 		g.Expect(c.written()).To(gomega.Equal(3))
 		overwrite()
-		time.Sleep(2*minCheckInterval + time.Second)
+		time.Sleep(2*checkInterval + time.Second)
 		synctest.Wait()
 		g.Expect(c.written()).To(gomega.Equal(4))
 		g.Expect(c.countLogged(changedByOthers)).To(gomega.Equal(1), "%v", c.logged())
 		time.Sleep(reportInterval)
 		overwrite()
-		time.Sleep(maxCheckInterval)
+		time.Sleep(maxPause)
 		synctest.Wait()
 		g.Expect(c.countLogged(changedByOthers)).To(gomega.Equal(2), "%v", c.logged())
+	})
+}
+
+// After the pause, changes are restored within a minute again. After twice the pause, the next change is the first one.
+func TestContentionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, c := gomega.NewWithT(t), newCluster()
+		m := NewManager(c, managed, c.logger())
+		lead(t, m)
+		m.SetHooks([]Hook{hook("a")})
+		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
+		writes := c.written()
+		overwrite := func() {
+			overwritten := c.validating(g)
+			overwritten.Webhooks[0].ClientConfig.URL = new("https://overwritten/")
+			g.Expect(c.Update(t.Context(), overwritten)).To(gomega.Succeed())
+			writes++
+		}
+		restored := func(within time.Duration) {
+			t.Helper()
+			time.Sleep(within - checkInterval/2)
+			g.Expect(c.written()).To(gomega.Equal(writes-1), "it is restored too early")
+			time.Sleep(checkInterval)
+			g.Expect(c.written()).To(gomega.Equal(writes), "it is restored too late")
+		}
+		time.Sleep(checkInterval / 2) // between two comparisons
+		for _, pause := range []time.Duration{checkInterval, 2 * checkInterval, 4 * checkInterval, 8 * checkInterval, maxPause, maxPause} {
+			overwrite()
+			restored(pause - checkInterval/2)
+		}
+
+		time.Sleep(maxPause)
+		overwrite()
+		restored(checkInterval / 2)
+		overwrite()
+		restored(maxPause - checkInterval/2)
+
+		time.Sleep(2*maxPause + checkInterval)
+		overwrite()
+		restored(checkInterval / 2)
+		overwrite()
+		restored(2*checkInterval - checkInterval/2)
 	})
 }
 
@@ -90,7 +132,7 @@ func TestDeletedConfigurationIsLogged(t *testing.T) {
 		m.SetHooks([]Hook{hook("a")})
 		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
 		g.Expect(c.Delete(t.Context(), c.validating(g))).To(gomega.Succeed())
-		time.Sleep(minCheckInterval + time.Second)
+		time.Sleep(checkInterval + time.Second)
 		synctest.Wait()
 		g.Expect(c.validating(g).Webhooks).To(gomega.HaveLen(1))
 		g.Expect(c.countLogged(deletedByOthers)).To(gomega.Equal(1), "%v", c.logged())
@@ -126,7 +168,7 @@ func TestFailedRestoreIsRetriedAtOnce(t *testing.T) {
 		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
 		g.Expect(c.Delete(t.Context(), c.validating(g))).To(gomega.Succeed())
 		c.rejectWith(errors.New("no cluster"))
-		time.Sleep(minCheckInterval)
+		time.Sleep(checkInterval)
 		synctest.Wait()
 		c.rejectWith(nil)
 		time.Sleep(minRetryDelay)
