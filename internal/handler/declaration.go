@@ -62,8 +62,11 @@ type Declaration struct {
 	Baseline bool         // objects that were handled under no revision count as handled under this one
 	Rollout  rollout.Plan // how many objects may be handled again at a time; nil for all
 
-	Optional bool       // the deletion handler does not hold the object
-	Hold     bool       // a permanent failure of the deletion handler holds the object
+	Optional bool // the deletion handler does not hold the object
+	Hold     bool // a permanent failure of the deletion handler holds the object
+	// After and AfterFailure are the ids of the handlers that it waits for in each cycle.
+	After, AfterFailure []string
+
 	OnMisfit MisfitMode // what happens if the deletion handler does not fit a handled object
 	Deleted  bool       // the resume handler is also called for deletions
 
@@ -190,8 +193,24 @@ func selectorOf(d *Declaration, typed runtime.Object, otherwise selector.Selecto
 func (d *Declaration) Under(parent *Declaration) *Declaration {
 	child := *d
 	child.ID = parent.ID + "/" + d.ID
+	child.After = under(parent, d.After)
+	child.AfterFailure = under(parent, d.AfterFailure)
 	child.parent = parent
 	return &child
+}
+
+// IsCalled reports whether an id is that of the handler, with or without the field that is appended to it.
+func (d *Declaration) IsCalled(id string) bool {
+	return d.ID == id || d.Field != nil && d.ID == id+"/"+fieldID(d.Field)
+}
+
+// under returns the ids of sub-handlers as those of their parent.
+func under(parent *Declaration, ids []string) []string {
+	var all []string
+	for _, id := range ids {
+		all = append(all, parent.ID+"/"+id)
+	}
+	return all
 }
 
 // ReportedID returns the id of a handler in logs, events, and messages: its own, or that of Ensure for

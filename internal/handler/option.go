@@ -94,6 +94,7 @@ var (
 		slices.Concat(changeKinds, backgroundKinds, []Kind{OnChild}), true,
 		"handlers of changes, daemons, timers, handlers of children, and kopf.Ensure",
 	}
+	changes   = audience{changeKinds, false, "handlers of changes and sub-handlers"}
 	updates   = audience{[]Kind{OnUpdate, OnField, Subhandler}, false, "OnUpdate, OnField, and sub-handlers"}
 	revisions = audience{[]Kind{OnCreate, OnUpdate, OnField}, false, "OnCreate, OnUpdate, and OnField"}
 	deletions = audience{[]Kind{OnDelete}, false, "OnDelete"}

@@ -273,6 +273,29 @@ func Deleted() Option {
 	return Option{setting{"Deleted", deleted, func(d *Declaration) { d.Deleted = true }}}
 }
 
+// After calls the handler only when others have succeeded in the cycle.
+func After(ids ...string) ChangeOption {
+	return changeOption{setting{"After", changes, func(d *Declaration) {
+		d.addProblem(checkIDs("After", ids))
+		d.After = append(d.After, ids...)
+	}}}
+}
+
+// AfterFailure calls the handler only when one of others has failed for good in the cycle.
+func AfterFailure(ids ...string) ChangeOption {
+	return changeOption{setting{"AfterFailure", changes, func(d *Declaration) {
+		d.addProblem(checkIDs("AfterFailure", ids))
+		d.AfterFailure = append(d.AfterFailure, ids...)
+	}}}
+}
+
+func checkIDs(name string, ids []string) error {
+	if len(ids) == 0 || slices.Contains(ids, "") {
+		return fmt.Errorf("kopf.%s needs the ids of other handlers", name)
+	}
+	return nil
+}
+
 // OnMisfit sets what happens when the deletion handler does not fit an object that was
 // handled before. The default is Hold.
 func OnMisfit(mode MisfitMode) ChangeOption {

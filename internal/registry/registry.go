@@ -108,7 +108,7 @@ func (r *Registry) Handlers(scheme *runtime.Scheme) (Handlers, error) {
 	problems = append(problems, r.activities.sameKind()...)
 	err := errors.Join(problems...)
 	if err == nil {
-		err = handlers.checkDrift()
+		err = errors.Join(handlers.checkDrift(), handlers.CheckOrder())
 	}
 	if err != nil {
 		return handlers, fmt.Errorf("the declarations of handlers are invalid:\n%w", err)

@@ -4,6 +4,7 @@ package verdict
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kopf-go/kopf/internal/handler"
@@ -25,6 +26,7 @@ const (
 	Suspended   State = "suspended"   // the object is suspended by a request
 	Misfit      State = "misfit"      // the object does not fit its Go type
 	Waiting     State = "waiting"     // for its next attempt
+	OutOfTurn   State = "outOfTurn"   // for the end of other handlers
 	Untriggered State = "untriggered" // nothing has happened to other objects that it is called for
 	Due         State = "due"         // it is called in the next pass
 )
@@ -56,6 +58,10 @@ type Facts struct {
 	TakesPart bool
 	// Misfit is why the object does not fit the Go type, or nil if it fits.
 	Misfit error
+	// WaitsFor contains the ids of the handlers that it waits for. NeverTurn is why they rule it out; empty if
+	// they do not.
+	WaitsFor  []string
+	NeverTurn string
 	// Suspended is set while a request suspends the object, until a time if there is one.
 	Suspended      bool
 	SuspendedUntil time.Time
@@ -127,6 +133,12 @@ func (v *Verdict) wait(f Facts) {
 	case f.Misfit != nil:
 		v.State = Misfit
 		v.Message = f.Misfit.Error()
+	case f.NeverTurn != "":
+		v.State = Skipped
+		v.Message = "its turn never comes: " + f.NeverTurn
+	case len(f.WaitsFor) > 0:
+		v.State = OutOfTurn
+		v.Message = "for " + strings.Join(f.WaitsFor, ", ")
 	case f.Record != nil && f.Record.Delayed.After(f.Now):
 		v.State = Waiting
 		v.Until = f.Record.Delayed
@@ -138,7 +150,7 @@ func (v *Verdict) wait(f Facts) {
 // IsOpen reports whether the handler is still to be called for this cause.
 func (v Verdict) IsOpen() bool {
 	switch v.State {
-	case Suspended, Misfit, Waiting, Due:
+	case Suspended, Misfit, OutOfTurn, Waiting, Due:
 		return true
 	default:
 		return false
@@ -176,6 +188,8 @@ func (v Verdict) open() string {
 		return "waits, because the object is suspended" + v.until()
 	case Misfit:
 		return "cannot be called" + v.because()
+	case OutOfTurn:
+		return "waits " + v.Message
 	case Waiting:
 		return "waits" + v.until() + v.after() + v.because()
 	default:

@@ -103,6 +103,8 @@
 //	ExponentialBackoff                       all but OnEvent, OnDrift, OnValidate, OnMutate
 //	Limit                                    OnCreate, OnUpdate, OnField, OnDelete, OnResume,
 //	                                         sub-handlers, Daemon, Timer, OnChild, Ensure
+//	After, AfterFailure                      OnCreate, OnUpdate, OnField, OnDelete, OnResume,
+//	                                         sub-handlers
 //	Revision, Baseline, Rollout              OnCreate, OnUpdate, OnField
 //	Optional, HoldOnFailure                  OnDelete
 //	Deleted                                  OnResume, OnChild

@@ -127,6 +127,21 @@ func ExampleHandlerRetriesError() {
 }
 
 // At most five databases are created at the same time. The others wait for their turn.
+func ExampleAfter() {
+	backup := func(context.Context, *kopf.Change) error { return nil }
+	upgrade := func(context.Context, *kopf.Change) error { return nil }
+	kopf.OnUpdate(volumeclaims, backup, kopf.ID("backup"))
+	kopf.OnUpdate(volumeclaims, upgrade, kopf.ID("upgrade"), kopf.After("backup"))
+}
+
+// What a failed handler has left is repaired.
+func ExampleAfterFailure() {
+	upgrade := func(context.Context, *kopf.Change) error { return nil }
+	restore := func(context.Context, *kopf.Change) error { return nil }
+	kopf.OnUpdate(volumeclaims, upgrade, kopf.ID("upgrade"), kopf.Retries(3))
+	kopf.OnUpdate(volumeclaims, restore, kopf.ID("restore"), kopf.AfterFailure("upgrade"))
+}
+
 func ExampleLimit() {
 	createDatabase := func(ctx context.Context, c *kopf.Change) error {
 		_ = ctx // for the requests to an API with a quota

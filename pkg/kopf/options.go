@@ -141,6 +141,20 @@ func Optional() ChangeOption { return handler.Optional() }
 // and an event of the object say so. By default, the object is released.
 func HoldOnFailure() ChangeOption { return handler.HoldOnFailure() }
 
+// After calls the handler only when the handlers with these ids have succeeded in the same
+// handling of a change. The success is stored before, so a crash does not change the order. If one of them
+// fails for good or is skipped, the handler is skipped. Those that are not called for the change are not waited
+// for. For a sub-handler, the ids are those of sub-handlers of the same call. An unknown id
+// and an order that is a circle are mistakes in the declaration.
+//
+// After("fn") also waits for the handlers of fields of that id, such as "fn/spec.size".
+func After(ids ...string) ChangeOption { return handler.After(ids...) }
+
+// AfterFailure calls the handler only when one of the handlers with these ids has failed for good
+// in the same handling of a change. If none can fail anymore, the handler is skipped. See After; with
+// both, both must hold.
+func AfterFailure(ids ...string) ChangeOption { return handler.AfterFailure(ids...) }
+
 // CallUntyped calls a typed deletion handler without the Go object if an object that was handled
 // before is deleted, but does not fit the type: the object is nil, and Change.Misfit returns the
 // reason. By default, the deletion is held until the object fits, because values that are missing

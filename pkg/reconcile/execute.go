@@ -25,6 +25,9 @@ func (p *pass) prepare(c *cycle) {
 		c.include()
 		p.leaveOutMisfits(c)
 		c.runner = p.newRunner(c, c.Cycle.Progress)
+		c.runner.Skipped = func(d *handler.Declaration, why string) {
+			p.report.Log.Info("The handler is skipped, because its turn never comes.", "handler", d.ID, "reason", why)
+		}
 		c.runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o call.Outcome) { p.afterAttempt(c, d, o) }
 	}
 	p.prepareTriggered(c)
@@ -124,6 +127,7 @@ func (p *pass) endCalls(c *cycle, err error) error {
 	c.returnSlots()
 	if c.runner != nil {
 		c.Cycle.Called = c.Cycle.Called || c.runner.Attempts > 0
+		c.runner.Order(c.Handlers)
 	}
 	for _, r := range c.runners() {
 		p.object.writes.Add(r.Edits...)

@@ -191,6 +191,10 @@ func (s changing) ofSelected(h inspection.Handler, r storage.Record, recorded bo
 		return string(verdict.Suspended), "waits, because the object is suspended", s.commands.Of("unsuspend", s.named())
 	case verdict.Misfit:
 		return string(verdict.Misfit), "cannot be called: " + h.Verdict.Message, "correct the object, or deploy an operator with a type that fits, or: " + s.commands.Of("skip", s.named()+" "+h.ID+s.abandon())
+	case verdict.Skipped:
+		return string(verdict.Skipped), "will be skipped: " + h.Verdict.Message, ""
+	case verdict.OutOfTurn:
+		return string(verdict.OutOfTurn), "waits " + h.Verdict.Message + " in its order", ""
 	case verdict.Waiting:
 		return string(verdict.Waiting), beforeError("waits until "+s.at(r.Delayed)+past, s.limit(h, r)), s.toRetry(h.ID)
 	default:

@@ -20,6 +20,7 @@ type State struct {
 	misfit      error           // why the handler is due, but cannot be called; nil if it can
 	unstarted   bool            // this pass has made the record, and the handler was not called yet
 	waiting     bool            // the handler waits for a slot: another pass calls it
+	outOfTurn   bool            // the handler waits for the end of others
 	ahead       bool            // the handler is ahead of the cycle, without a stored record
 	registered  bool            // the handler is a sub-handler that its parent has registered in this pass
 	stale       bool            // what is stored belongs to an earlier cycle
@@ -373,7 +374,7 @@ func (p *Progress) NextDelay() (time.Duration, bool) { return p.nextDelayOf(maps
 func (p *Progress) nextDelayOf(ids iter.Seq[string]) (delay time.Duration, known bool) {
 	for id := range ids {
 		state := p.states[id]
-		if !state.active || state.Finished() || state.waiting || state.misfit != nil {
+		if !state.active || state.Finished() || state.waiting || state.outOfTurn || state.misfit != nil {
 			continue
 		}
 		remaining := state.RemainingDelay(now())
@@ -385,10 +386,12 @@ func (p *Progress) nextDelayOf(ids iter.Seq[string]) (delay time.Duration, known
 	return delay, known
 }
 
-// Counts returns the numbers of succeeded and failed handlers of the cycle.
+// Counts returns the numbers of succeeded and failed handlers of the cycle. A handler that was skipped because its turn
+// never came is none of them.
 func (p *Progress) Counts() (succeeded, failed int) {
 	for _, state := range p.states {
 		switch {
+		case state.isOutOfOrder():
 		case state.active && state.Success:
 			succeeded++
 		case state.active && state.Failure:

@@ -62,6 +62,9 @@ type Runner struct {
 	// AfterAttempt is called with the outcome of every attempt.
 	AfterAttempt func(ctx context.Context, d *handler.Declaration, o Outcome)
 
+	// Skipped is called for a handler whose turn never comes.
+	Skipped func(d *handler.Declaration, why string)
+
 	// Edits are the edits of the handlers, in the order of the calls.
 	Edits []Edit
 	// Attempts is the number of attempts.
@@ -145,11 +148,13 @@ func (r *Runner) returnSlot(slot *Running) {
 
 // HasDue reports whether a handler can be called now.
 func (r *Runner) HasDue(handlers registry.Handlers) bool {
+	r.Order(handlers)
 	return slices.ContainsFunc(handlers, r.isDue)
 }
 
 // selectDue returns the due handlers that the lifecycle wants to be called now.
 func (r *Runner) selectDue(handlers registry.Handlers) registry.Handlers {
+	r.Order(handlers)
 	handlers = handlers.Where(r.isDue)
 	if len(handlers) == 0 {
 		return nil
@@ -176,7 +181,7 @@ func (r *Runner) isDue(d *handler.Declaration) bool {
 	state := r.Progress.Load(d.ID)
 	blocked := false
 	switch {
-	case state.Finished() || state.misfit != nil:
+	case state.Finished() || state.misfit != nil || state.outOfTurn:
 		return false
 	case slices.ContainsFunc(state.Subrefs, func(id string) bool { return r.Slots.HasReserved(r.Key, id) }):
 	case state.RemainingDelay(now()) > 0:

@@ -66,6 +66,9 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	case len(s.problems) > 0:
 		return handler.Permanent(errors.Join(s.problems...))
 	}
+	if err := s.handlers.CheckOrder(); err != nil {
+		return handler.Permanent(err)
+	}
 	for _, d := range s.handlers {
 		s.runner.Progress.Register(d.ID)
 	}
@@ -91,6 +94,7 @@ func (s *subhandlers) execute(ctx context.Context) error {
 			return err
 		}
 	}
+	s.runner.Order(selected)
 	delay, known := s.runner.Progress.nextDelayOf(slices.Values(ids))
 	if known || slices.ContainsFunc(ids, func(id string) bool { return s.runner.Progress.Load(id).waiting }) {
 		return &handler.SubhandlersError{Delay: delay}

@@ -62,6 +62,8 @@ func deletions(r *kopf.Registry) {
 	r.OnDelete(pods, change, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	r.OnDelete(pods, change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	r.OnDelete(pods, change, kopf.Field("spec"), kopf.Value(there), kopf.Optional(), kopf.HoldOnFailure())
+	r.OnDelete(pods, change, kopf.After("a"), kopf.AfterFailure("b"))
+	r.OnEvent(pods, event, kopf.After("a")) // refused
 }
 
 func resuming(r *kopf.Registry) {

@@ -22,6 +22,11 @@ func (p *Plan) Verdict(d *handler.Declaration, suspension requests.Suspension, n
 	}
 	f.TakesPart = slices.Contains(p.Handlers, d)
 	f.Misfit = p.Cycle.Progress.Misfit(d.ID)
+	if f.TakesPart && (f.Record == nil || f.Record.Attempts == 0) {
+		turn := p.Cycle.Progress.TurnOf(d, p.Handlers)
+		f.WaitsFor = turn.Waits
+		f.NeverTurn = turn.Never
+	}
 	return verdict.Of(f)
 }
 

@@ -1,0 +1,74 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/similar"
+)
+
+// CheckOrder returns an error if handlers wait for ids that no other handler of changes has, or for each other.
+func (h Handlers) CheckOrder() error {
+	ordered := h.Where(func(d *handler.Declaration) bool { return d.Kind.IsChange() || d.Kind == handler.Subhandler })
+	var ids []string
+	var problems []error
+	waits := map[string][]string{}
+	for _, d := range ordered {
+		ids = append(ids, d.ID)
+	}
+	for _, d := range ordered {
+		for _, id := range slices.Concat(d.After, d.AfterFailure) {
+			others := ordered.Where(func(other *handler.Declaration) bool { return other.IsCalled(id) })
+			for _, other := range others {
+				waits[d.ID] = append(waits[d.ID], other.ID)
+			}
+			if len(others) > 0 {
+				continue
+			}
+			hint := "no handler of changes has this id"
+			if near := similar.Words(id, ids); len(near) > 0 {
+				hint += "; did you mean " + strings.Join(near, " or ") + "?"
+			}
+			problems = appendNew(problems, fmt.Errorf("%s: the handler %q waits for %q: %s", d.DeclaredAt, d.ID, id, hint))
+		}
+	}
+	if circle := circleIn(waits); len(circle) > 0 {
+		first := ordered[slices.Index(ids, circle[0])]
+		problems = append(problems, fmt.Errorf("%s: the order of the handlers is a circle: %s", first.DeclaredAt, strings.Join(circle, " waits for ")))
+	}
+	return errors.Join(problems...)
+}
+
+// circleIn returns ids of which each waits for the next one, and the last one is the first, or nil if there is no circle.
+func circleIn(waits map[string][]string) []string {
+	isDone := map[string]bool{}
+	var path []string
+	var visit func(id string) []string
+	visit = func(id string) []string {
+		if i := slices.Index(path, id); i >= 0 {
+			return append(slices.Clone(path[i:]), id)
+		}
+		if isDone[id] {
+			return nil
+		}
+		path = append(path, id)
+		for _, next := range waits[id] {
+			if circle := visit(next); circle != nil {
+				return circle
+			}
+		}
+		path = path[:len(path)-1]
+		isDone[id] = true
+		return nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(waits)) {
+		if circle := visit(id); circle != nil {
+			return circle
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package call
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
+)
+
+// Handlers can declare an order: kopf.After waits until others have succeeded in the cycle, and
+// kopf.AfterFailure until one of them has failed for good. A handler whose turn can never come is skipped: its
+// record is that of a success with a message, so that Kopf does not call it, either. The end of a handler is stored
+// before the next one in the order is called.
+//
+// Others that do not take part in the cycle are not waited for: they have neither succeeded nor failed.
+
+// neverTurn begins the message of a handler that was skipped because of the order.
+const neverTurn = "its turn never comes: "
+
+// isOutOfOrder reports whether the handler was skipped because its turn never came.
+func (s *State) isOutOfOrder() bool { return s.Success && strings.HasPrefix(s.Message, neverTurn) }
+
+// Turn says whether the order lets a handler be called.
+type Turn struct {
+	// Waits contains the ids of the handlers that it waits for.
+	Waits []string
+	// Never is why it will not be called in this cycle; empty if it can be.
+	Never string
+}
+
+// TurnOf returns whether the order lets a handler be called. The others are the handlers that take part in the cycle.
+func (p *Progress) TurnOf(d *handler.Declaration, others registry.Handlers) (t Turn) {
+	named := func(ids []string) registry.Handlers {
+		return others.Where(func(other *handler.Declaration) bool { return slices.ContainsFunc(ids, other.IsCalled) })
+	}
+	for _, other := range named(d.After) {
+		state := p.Load(other.ID)
+		switch {
+		case state.Failure:
+			return Turn{Never: other.ID + " has failed"}
+		case state.isOutOfOrder():
+			return Turn{Never: other.ID + " was skipped"}
+		case !state.Success:
+			t.Waits = append(t.Waits, other.ID)
+		}
+	}
+	if len(d.AfterFailure) == 0 {
+		return t
+	}
+	var open []string
+	for _, other := range named(d.AfterFailure) {
+		state := p.Load(other.ID)
+		switch {
+		case state.Failure:
+			return t
+		case !state.Success:
+			open = append(open, other.ID)
+		}
+	}
+	if len(open) == 0 {
+		return Turn{Never: "nothing has failed of " + strings.Join(d.AfterFailure, ", ")}
+	}
+	t.Waits = append(t.Waits, open...)
+	return t
+}
+
+// Order lets the handlers wait for others, or skips them, as their order says. A handler that was called goes on.
+func (r *Runner) Order(handlers registry.Handlers) {
+	for isSettled := false; !isSettled; { // to skip a handler can be the turn of others, or their end
+		isSettled = true
+		for _, d := range handlers {
+			state := r.Progress.Load(d.ID)
+			if len(d.After)+len(d.AfterFailure) == 0 || state.Finished() || state.Retries > 0 || state.misfit != nil {
+				continue
+			}
+			turn := r.Progress.TurnOf(d, handlers)
+			state.outOfTurn = len(turn.Waits) > 0
+			switch {
+			case turn.Never != "":
+				state.finish(true, neverTurn+turn.Never)
+				r.Progress.abandon(state.Subrefs)
+				r.Skipped(d, turn.Never)
+				isSettled = false
+			case state.outOfTurn && state.unstarted:
+				state.dirty = false // without a record, its time does not run
+			}
+		}
+	}
+}
