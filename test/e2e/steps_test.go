@@ -11,7 +11,7 @@ func testSteps(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
 	operator := e.start(t)
 	object := e.create(t)
-	operator.says("The creation is processed")
+	g.Eventually(cluster.Current(object)).Should(beHandled())
 	merge(t, object, `{"spec": {"version": "2"}}`)
 	operator.says("The update is processed: 4 succeeded; 0 failed.")
 	for step, times := range map[string]int{"backup": 1, "scale-down": 1, "upgrade": 1, "scale-up": 1, "restore": 0, "scale-up-again": 0} {
