@@ -86,10 +86,11 @@ func (b *background) look() {
 // Prepare returns the context and the arguments of one call.
 func (b *background) Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 	ctx, logger := b.engine.callContext(ctx, b.resource, b.key, b.live, d)
-	return ctx, handler.CallContext{Live: b.live, Resource: &b.resource.Resource.Resource, Logger: logger, Client: b.engine.Client, Memo: b.memos}
+	return ctx, handler.CallContext{
+		Live: b.live, Resource: &b.resource.Resource.Resource, Logger: logger, Client: b.engine.Client,
+		Memo: func() *memo.Values { return b.object.memosOf(b.uid, b.engine.Memos) },
+	}
 }
-
-func (b *background) memos() *memo.Values { return b.object.memosOf(b.uid, b.engine.Memos) }
 
 // WriteEdit waits until a pass has written the edit, or until the object is gone. The pass
 // reports a rejection of its content.
@@ -212,7 +213,13 @@ func (p *pass) syncBackground(c *cycle) error {
 	}
 	b.requeueRequested.Store(false)
 	changed, err := b.hasEssenceChanged(p.session.Body())
-	b.group.Sync(c.Background, changed, c.backgroundMisfits()...)
+	var misfits []*handler.Declaration
+	for _, m := range c.Misfits {
+		if m.Handler.Kind.IsBackground() {
+			misfits = append(misfits, m.Handler)
+		}
+	}
+	b.group.Sync(c.Background, changed, misfits...)
 	return err
 }
 
@@ -251,7 +258,7 @@ type Activity struct {
 	// Version is the version of the object that the operator knows; empty for none.
 	Version string `json:"version,omitempty"`
 	// Handling is set while a pass looks at the object, or calls its handlers. From is when the
-	// next pass is due; zero if nothing is.
+	// next pass may begin; zero if none is needed.
 	Handling bool      `json:"handling"`
 	From     time.Time `json:"from,omitzero"`
 	// Contention delays the writes to the object, because another client undoes them.

@@ -230,7 +230,13 @@ func (c consumer) newIndexer(r *resource, handlers registry.Handlers) *indexing.
 		Handlers: indices,
 		Backoff:  e.Settings.Execution.Backoff,
 		Prepare: func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
-			return c.prepareIndexing(ctx, r, body, d)
+			key := object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
+			ctx, logger := e.callContext(ctx, r, key, func() *object.Body { return body }, d)
+			uid := body.UID()
+			return ctx, handler.CallContext{
+				Body: body, Resource: &r.Resource.Resource, Logger: logger, Client: e.Client,
+				Memo: func() *memo.Values { return e.objects.of(key).memosOf(uid, e.Memos) },
+			}
 		},
 		Misfit:  e.objects.recordMisfit,
 		Measure: func(d *handler.Declaration, o call.Outcome) { e.measure(r, d, o) },
@@ -241,18 +247,6 @@ func (c consumer) newIndexer(r *resource, handlers registry.Handlers) *indexing.
 			return nil
 		},
 	})
-}
-
-// prepareIndexing returns the context and the arguments for one call of an indexing function.
-func (c consumer) prepareIndexing(ctx context.Context, r *resource, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
-	e := c.engine
-	key := object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
-	ctx, logger := e.callContext(ctx, r, key, func() *object.Body { return body }, d)
-	uid := body.UID()
-	return ctx, handler.CallContext{
-		Body: body, Resource: &r.Resource.Resource, Logger: logger, Client: e.Client,
-		Memo: func() *memo.Values { return e.objects.of(key).memosOf(uid, e.Memos) },
-	}
 }
 
 // stopIndexing stops the retries of indexing functions.

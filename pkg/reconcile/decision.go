@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
@@ -44,14 +42,10 @@ func (p *pass) circumstances(c *cycle, calls *record.Calls) plan.Circumstances {
 }
 
 // record writes the outcomes of the handlers, and returns whether the pass continues, or when
-// the next one is due. A pass does not continue after an error.
+// the next one must begin. A pass does not continue after an error.
 func (p *pass) record(ctx context.Context, c *cycle) (again bool, next nextPass, err error) {
 	if c.NothingToDo() {
-		again, err := p.leaveAlone(ctx, c)
-		if p.workers.isStopping() {
-			return false, nextPass{}, err
-		}
-		return again, c.calls.next(), err
+		return p.leaveAlone(ctx, c)
 	}
 	update := p.update(c)
 	p.reportHeldDeletion(c)
@@ -73,7 +67,7 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, next nextPass,
 		return again, soonest(nextPass{isWaiting, delay}, c.calls.next()), nil
 	}
 	if !p.object.handled {
-		return true, nextPass{}, nil // resume handlers are due
+		return true, nextPass{}, nil // resume handlers must be called
 	}
 	// Changes since the start of the cycle, including those by the handlers, are
 	// handled as the next change.
@@ -82,25 +76,6 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, next nextPass,
 	}
 	p.markReconciled()
 	return false, c.calls.next(), nil
-}
-
-// writeUnwatched writes what an earlier pass could not write, if the object is no longer
-// watched, mostly because its resource is redefined: the handlers must not be called again
-// under the new definition. The watch of that begins afterwards.
-func (p *pass) writeUnwatched(ctx context.Context) error {
-	if p.resource.IsWatched(p.key.Namespace) || !p.object.writes.HasPending() {
-		return nil
-	}
-	var written write.Outcome
-	freshness, err := p.session.ReadLive(ctx)
-	if freshness.Fresh {
-		written, err = p.session.Flush(ctx)
-	}
-	if apierrors.IsNotFound(err) {
-		return nil // this version of the resource is not served anymore
-	}
-	p.finishCycle(written)
-	return err
 }
 
 // finishCycle reports what was written and, if the cycle has ended, its end.
@@ -119,7 +94,12 @@ func (p *pass) finishCycle(written write.Outcome) {
 	if !written.Ended {
 		return
 	}
-	p.object.handled = p.isResumed(c)
+	// The object is handled when this process has called all its resume handlers. If an earlier process began
+	// the cycle, it may have called them, but the results in its memory are lost. They are then called in a
+	// separate cycle, except for those that this process has called. If the next cycle has handlers that are
+	// ahead, the earlier process may have called them, too.
+	p.object.handled = !p.object.startedByPredecessor || c.Reason == cause.Delete
+	p.object.startedByPredecessor = p.object.startedByPredecessor && c.HasNext
 	if !c.Called && !c.Skipped {
 		return
 	}
@@ -127,16 +107,6 @@ func (p *pass) finishCycle(written write.Outcome) {
 	message := fmt.Sprintf("The %s is processed: %d succeeded; %d failed.", c.Reason.Noun(), succeeded, failed)
 	p.report.Log.Info(message)
 	p.report.Event(p.session.Body(), report.Normal, ReasonCycleFinished, message)
-}
-
-// isResumed reports whether this process has called all resume handlers of the object. If an
-// earlier process began the cycle, it may have called them, but the results in its memory
-// are lost. They are then called in a separate cycle, except for those that this process
-// has called. If the next cycle has handlers that are ahead, the earlier process may have called them, too.
-func (t *target) isResumed(ended *record.Cycle) bool {
-	startedByPredecessor := t.object.startedByPredecessor
-	t.object.startedByPredecessor = startedByPredecessor && ended.HasNext
-	return !startedByPredecessor || ended.Reason == cause.Delete
 }
 
 // needsFinalizerAlone reports whether the finalizer must be added by a separate write: before any handler is
@@ -161,21 +131,22 @@ func (p *pass) updateAlone(c *cycle) write.Update {
 	}
 }
 
-// leaveAlone ends a pass that has nothing to do.
-func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error) {
+// leaveAlone is record for a pass that has nothing to do.
+func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, next nextPass, err error) {
 	edited := p.object.writes.HasEdits()
 	outcome, err := p.session.Write(ctx, p.updateAlone(c))
 	p.finishCycle(outcome)
-	switch {
-	case err != nil:
-		return false, err
-	case outcome.Gone:
-		return false, nil
-	case (edited || outcome.ChangedByOthers) && outcome.Changed:
-		return true, nil
+	if err != nil {
+		return false, nextPass{}, err
 	}
-	p.markReconciled()
-	return false, nil
+	again = (edited || outcome.ChangedByOthers) && outcome.Changed && !outcome.Gone
+	if !again && !outcome.Gone {
+		p.markReconciled()
+	}
+	if p.workers.isStopping() {
+		return false, nextPass{}, nil
+	}
+	return again, c.calls.next(), nil
 }
 
 // markReconciled records that this version of the object needs no more work.

@@ -45,12 +45,16 @@ func (e *Engine) State() metrics.State {
 	leading := e.leading.Load() // a standby replica is not paused
 	state := metrics.State{
 		Ready: e.isReady(), Leading: leading, Paused: leading && e.pause.isPaused(),
-		Queue: e.queueState(), Calls: e.callsOf(), Watches: countWatches(e.WatchStatuses()),
+		Queue: e.queueState(), Calls: e.countCalls(), Watches: countWatches(e.WatchStatuses()),
 		Background: []metrics.Background{e.countBackground(handler.OnDaemon), e.countBackground(handler.OnTimer)},
 	}
 	if leading { // a replica on standby does not follow what happens to the objects
 		state.Held = e.objects.held.Counts()
-		state.Rollouts = e.countRollouts()
+		for _, r := range e.revisions.Numbers() {
+			state.Rollouts = append(state.Rollouts, metrics.Rollout{
+				Resource: r.Resource, Handler: r.ID, Revision: r.Revision, Waiting: r.Waiting, Running: r.Running, Done: r.Done, Failed: r.Failed,
+			})
+		}
 		state.Objects = e.countObjects()
 		state.Children = e.countChildren()
 	}
@@ -123,8 +127,8 @@ func (e *Engine) beginSeries(r *resource) {
 	e.Metrics.Watching(r.Name, len(r.Changing)+len(r.Background)+len(r.Triggered) > 0, handlers...)
 }
 
-// callsOf counts the calls of handlers.
-func (e *Engine) callsOf() metrics.Calls {
+// countCalls counts the calls of handlers.
+func (e *Engine) countCalls() metrics.Calls {
 	s := e.slots.Usage()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -160,16 +164,6 @@ func countWatches(all []WatchStatus) (counts []metrics.Watches) {
 		}
 	}
 	return counts
-}
-
-// countRollouts returns the numbers of objects in rollouts.
-func (e *Engine) countRollouts() (all []metrics.Rollout) {
-	for _, r := range e.revisions.Numbers() {
-		all = append(all, metrics.Rollout{
-			Resource: r.Resource, Handler: r.ID, Revision: r.Revision, Waiting: r.Waiting, Running: r.Running, Done: r.Done, Failed: r.Failed,
-		})
-	}
-	return all
 }
 
 // reportRollout reports the point that a rollout has come to.
