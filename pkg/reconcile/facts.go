@@ -22,7 +22,9 @@ type cycle struct {
 }
 
 // isOpen reports whether a handler will be called, now or later.
-func (c *cycle) isOpen(id string) bool { return c.IsOpen(id) || c.calls.isOpen(id) }
+func (c *cycle) isOpen(id string) bool {
+	return c.IsOpen(id) || c.calls.Calls != nil && c.calls.Progress.IsOpen(id)
+}
 
 // include adds the selected handlers to the cycle, except those that cannot be called.
 func (c *cycle) include() {

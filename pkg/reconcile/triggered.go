@@ -123,9 +123,6 @@ func (p *pass) newTriggeredRunner(c *cycle) *call.Runner {
 	return runner
 }
 
-// isOpen reports whether a call is pending.
-func (t *triggeredCalls) isOpen(id string) bool { return t.Calls != nil && t.Progress.IsOpen(id) }
-
 // update returns what the writer must know about the calls.
 func (t *triggeredCalls) update() *record.Calls {
 	if t.Calls == nil {
