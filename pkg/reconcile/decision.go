@@ -151,18 +151,3 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, next nextP
 
 // markReconciled records that this version of the object needs no more work.
 func (p *pass) markReconciled() { p.object.reconciledVersion = p.session.Body().ResourceVersion() }
-
-// observeRevisions reports to the rollouts a version of the object.
-func (t *target) observeRevisions(c *cycle, body *object.Body) {
-	if len(t.resource.Revised) == 0 {
-		return
-	}
-	s := c.Subject(t.key)
-	now := c.Cause
-	now.CallContext.Body = body
-	s.Cause = &now
-	if body != c.CallContext.Body {
-		now.Old = c.New // it is handled now
-	}
-	t.engine.revisions.Observe(t.resource.Revised, s)
-}
