@@ -13,34 +13,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
-// update returns the update of the cycle in its current state. Its decisions are repeated
-// for each version of the object that it is written to.
-func (p *pass) update(c *cycle) write.Update {
-	calls := c.calls.update()
-	return write.Update{
-		Cycle: c.Cycle, Calls: calls, Stopping: p.workers.isStopping(), Decision: c.DecideEnd(c.Plan, p.circumstances(c, calls)),
-		Decide: func(ctx context.Context, body *object.Body) (plan.Decision, error) {
-			now, err := p.plan(ctx, body)
-			if err != nil {
-				return plan.Decision{}, err
-			}
-			return c.DecideEnd(now.Plan, p.circumstances(c, calls)), nil
-		},
-	}
-}
-
-// circumstances returns what a decision about a write depends on, in addition to plans.
-func (p *pass) circumstances(c *cycle, calls *record.Calls) plan.Circumstances {
-	s := plan.Circumstances{
-		Key: p.key, Handlers: p.resource.Handlers, Calls: calls, DaemonsRunning: p.object.background.areDaemonsRunning(),
-		Revisions: p.engine.revisions, Now: time.Now(),
-	}
-	if p.resource.HasConditions {
-		s.Children.Unready, s.Children.Broken = p.engine.converger.Unready(c.CallContext.Body.UID())
-	}
-	return s
-}
-
 // record writes the outcomes of the handlers, and returns whether the pass continues, or when
 // the next one must begin. A pass does not continue after an error.
 func (p *pass) record(ctx context.Context, c *cycle) (again bool, next nextPass, err error) {
@@ -78,6 +50,27 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, next nextPass,
 	return false, c.calls.next(), nil
 }
 
+// leaveAlone is record for a pass that has nothing to do.
+func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, next nextPass, err error) {
+	edited := p.object.writes.HasEdits()
+	outcome, err := p.session.Write(ctx, p.updateAlone(c))
+	p.finishCycle(outcome)
+	if err != nil {
+		return false, nextPass{}, err
+	}
+	again = (edited || outcome.ChangedByOthers) && outcome.Changed && !outcome.Gone
+	if !again && !outcome.Gone {
+		p.markReconciled()
+	}
+	if p.workers.isStopping() {
+		return false, nextPass{}, nil
+	}
+	return again, c.calls.next(), nil
+}
+
+// markReconciled records that this version of the object needs no more work.
+func (p *pass) markReconciled() { p.object.reconciledVersion = p.session.Body().ResourceVersion() }
+
 // finishCycle reports what was written and, if the cycle has ended, its end.
 func (p *pass) finishCycle(written write.Outcome) {
 	if written.Calls != nil {
@@ -109,11 +102,20 @@ func (p *pass) finishCycle(written write.Outcome) {
 	p.report.Event(p.session.Body(), report.Normal, ReasonCycleFinished, message)
 }
 
-// needsFinalizerAlone reports whether the finalizer must be added by a separate write: before any handler is
-// called, and before what can be refused while the finalizer is not.
-func (p *pass) needsFinalizerAlone(c *cycle) bool {
-	calls := len(c.Handlers) > 0 || len(p.resource.Background) > 0 || len(p.resource.Triggered) > 0
-	return calls || p.resource.HasConditions || p.object.writes.HasEdits() || p.object.failures > 0
+// update returns the update of the cycle in its current state. Its decisions are repeated
+// for each version of the object that it is written to.
+func (p *pass) update(c *cycle) write.Update {
+	calls := c.calls.update()
+	return write.Update{
+		Cycle: c.Cycle, Calls: calls, Stopping: p.workers.isStopping(), Decision: c.DecideEnd(c.Plan, p.circumstances(c, calls)),
+		Decide: func(ctx context.Context, body *object.Body) (plan.Decision, error) {
+			now, err := p.plan(ctx, body)
+			if err != nil {
+				return plan.Decision{}, err
+			}
+			return c.DecideEnd(now.Plan, p.circumstances(c, calls)), nil
+		},
+	}
 }
 
 // updateAlone returns the update of a pass that has nothing to do.
@@ -131,23 +133,21 @@ func (p *pass) updateAlone(c *cycle) write.Update {
 	}
 }
 
-// leaveAlone is record for a pass that has nothing to do.
-func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, next nextPass, err error) {
-	edited := p.object.writes.HasEdits()
-	outcome, err := p.session.Write(ctx, p.updateAlone(c))
-	p.finishCycle(outcome)
-	if err != nil {
-		return false, nextPass{}, err
+// circumstances returns what a decision about a write depends on, in addition to plans.
+func (p *pass) circumstances(c *cycle, calls *record.Calls) plan.Circumstances {
+	s := plan.Circumstances{
+		Key: p.key, Handlers: p.resource.Handlers, Calls: calls, DaemonsRunning: p.object.background.areDaemonsRunning(),
+		Revisions: p.engine.revisions, Now: time.Now(),
 	}
-	again = (edited || outcome.ChangedByOthers) && outcome.Changed && !outcome.Gone
-	if !again && !outcome.Gone {
-		p.markReconciled()
+	if p.resource.HasConditions {
+		s.Children.Unready, s.Children.Broken = p.engine.converger.Unready(c.CallContext.Body.UID())
 	}
-	if p.workers.isStopping() {
-		return false, nextPass{}, nil
-	}
-	return again, c.calls.next(), nil
+	return s
 }
 
-// markReconciled records that this version of the object needs no more work.
-func (p *pass) markReconciled() { p.object.reconciledVersion = p.session.Body().ResourceVersion() }
+// needsFinalizerAlone reports whether the finalizer must be added by a separate write: before any handler is
+// called, and before what can be refused while the finalizer is not.
+func (p *pass) needsFinalizerAlone(c *cycle) bool {
+	calls := len(c.Handlers) > 0 || len(p.resource.Background) > 0 || len(p.resource.Triggered) > 0
+	return calls || p.resource.HasConditions || p.object.writes.HasEdits() || p.object.failures > 0
+}

@@ -119,6 +119,7 @@ func (w *workers) runInWorker(p *pass) ctrl.Result {
 	if !e.permits.Begin(p.key.Resource, w.stopping) {
 		return ctrl.Result{}
 	}
+	// From here on, the pass has its permit, also in the goroutines in which it may go on.
 	var next nextPass
 	var err error
 	// Code of users decides about handlers, stores the state, delays daemons and timers, or is an edit that

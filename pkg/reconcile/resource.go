@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +20,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )

@@ -85,7 +85,7 @@ func (p *Plan) planChange(f Facts) {
 	}
 	// Revisions have the same effect, but the object is updated for them.
 	if f.Revisions != nil {
-		outdated := f.Revisions.Due(f.Handlers.Revised, p.Subject(f.Key))
+		outdated := f.Revisions.Outdated(f.Handlers.Revised, p.Subject(f.Key))
 		if len(outdated) > 0 {
 			p.Reason = cause.Update
 			p.Cycle.Reason = cause.Update

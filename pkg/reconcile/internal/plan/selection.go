@@ -28,7 +28,7 @@ func (p *Plan) selectHandlers(f Facts, reruns []string) {
 			}
 		}
 	}
-	p.Requests.Apply(p.Cycle.Progress, requests.Handlers{Due: selected, Declared: f.Handlers.Declared}, p.Reason)
+	p.Requests.Apply(p.Cycle.Progress, requests.Handlers{Selected: selected, Declared: f.Handlers.Declared}, p.Reason)
 	p.Cycle.Skipped = p.Requests.HasSkipped()
 	p.Handlers = p.collectMisfits(selected)
 	p.InScope = p.InScope || len(p.Handlers) > 0 // a change that is taken back may leave the scope
