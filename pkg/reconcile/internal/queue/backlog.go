@@ -36,7 +36,8 @@ func (b *Backlog) Push(key object.Key, event object.WatchEvent) {
 	case b.lastOnly:
 		b.waiting[key] = []object.WatchEvent{event}
 	default:
-		events := append(b.waiting[key], event)
+		events := b.waiting[key]
+		events = append(events, event)
 		if len(events) > b.limit {
 			// The oldest modification is dropped, because the next one includes it. The last event, additions,
 			// and deletions are never dropped.
