@@ -12,7 +12,7 @@ import (
 
 // whyNot returns why a request cannot be about the id now, or nil if it can.
 func (h Handlers) whyNot(verb request.Verb, id string, progress *call.Progress, reason cause.Reason) *problem {
-	for _, d := range h.Due {
+	for _, d := range h.Selected {
 		if d.ID == id || slices.Contains(progress.Load(d.ID).Subrefs, id) {
 			return nil
 		}
@@ -33,7 +33,7 @@ func (h Handlers) whyNot(verb request.Verb, id string, progress *call.Progress, 
 		return because("%s", unknown(id, suggestions))
 	case verb == request.Rerun:
 		return because("it is a sub-handler: rerun its parent %s, which registers it", parent)
-	case slices.ContainsFunc(h.Due, func(d *handler.Declaration) bool { return d.ID == parent }):
+	case slices.ContainsFunc(h.Selected, func(d *handler.Declaration) bool { return d.ID == parent }):
 		return because("it is a sub-handler that its parent %s has not registered", parent)
 	default:
 		nothing := nothingWaits(parent, verb, reason)
@@ -104,7 +104,7 @@ func (h Handlers) suggestions(id string, progress *call.Progress) []string {
 			known = append(known, d.ID)
 		}
 	}
-	for _, d := range h.Due {
+	for _, d := range h.Selected {
 		known = append(known, progress.Load(d.ID).Subrefs...)
 	}
 	return request.Suggest(id, known)
