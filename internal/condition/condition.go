@@ -2,7 +2,8 @@
 // conventions of the Kubernetes API define them: a list with one entry of each type.
 //
 // The functions never modify what they are given, and keep the entries and the fields that
-// they do not know.
+// they do not know. That is why meta.SetStatusCondition is not used: it decodes the entries, so it loses
+// what it does not know and fails for an entry that others have written wrongly.
 package condition
 
 import (

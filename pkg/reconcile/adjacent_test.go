@@ -275,11 +275,9 @@ func (l *life) pass() {
 func (l *life) run(p *pass) (wake time.Duration, err error) {
 	p.engine.permits.Begin(p.key.Resource, nil)
 	defer p.engine.permits.Release()
-	p.next, p.err = p.begin(l.t.Context())
-	for call := p.resume(nil); call != nil; call = p.resume(call) {
-		call.Make()
-	}
-	return p.next.requeueAfter(), p.err
+	next, err := p.begin(l.t.Context())
+	next, err = makeCalls(p, next, err)
+	return next.requeueAfter(), err
 }
 
 // settle makes passes without any failures until nothing is left to do, and checks the result.

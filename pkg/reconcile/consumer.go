@@ -134,7 +134,29 @@ func (c consumer) BeginAnew(_ *watch.Resource, key object.Key) {
 func (c consumer) Forget(ctx context.Context, watched *watch.Resource, stream object.StreamKey) {
 	e := c.engine
 	r := c.engine.resources.get(watched.Name)
-	c.forgetStream(r, stream)
+	if r.indexer != nil {
+		r.indexer.RemoveFunc(stream.Has)
+	}
+	if kind := r.asChild; kind != nil {
+		e.children.Forget(kind, stream.Namespace)
+	}
+
+	// Passes do the rest, so that it does not interfere with running passes. Without workers, there are no
+	// passes.
+	e.mu.Lock()
+	q := e.currentQueue()
+	for _, key := range e.objects.in(stream) {
+		if q == nil {
+			e.objects.remove(key, stop.Mismatch)
+			continue
+		}
+		q.Add(key)
+	}
+	if q == nil {
+		e.backlog.Drop(stream)
+	}
+	e.mu.Unlock()
+
 	if stream.Namespace != "" {
 		return
 	}
@@ -154,32 +176,6 @@ func (c consumer) ObserveChild(child *unstructured.Unstructured, gone bool) {
 // ReplaceChildren passes the children that a watch covers to the converger.
 func (c consumer) ReplaceChildren(covers func(convergence.ChildKey) bool, all []*unstructured.Unstructured, version string, another bool) {
 	c.engine.converger.ReplaceChildren(covers, all, version, another)
-}
-
-// forgetStream removes the objects of a stream from the indices immediately. Passes do the
-// rest, so that it does not interfere with running passes; without workers, there are no
-// passes.
-func (c consumer) forgetStream(r *resource, stream object.StreamKey) {
-	e := c.engine
-	if r.indexer != nil {
-		r.indexer.RemoveFunc(stream.Has)
-	}
-	if kind := r.asChild; kind != nil {
-		e.children.Forget(kind, stream.Namespace)
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	q := e.currentQueue()
-	for _, key := range e.objects.in(stream) {
-		if q == nil {
-			e.objects.remove(key, stop.Mismatch)
-			continue
-		}
-		q.Add(key)
-	}
-	if q == nil {
-		e.backlog.Drop(stream)
-	}
 }
 
 // forgetIfIdle removes the state of an object that is gone while there are no workers and
@@ -230,7 +226,13 @@ func (c consumer) newIndexer(r *resource, handlers registry.Handlers) *indexing.
 		Handlers: indices,
 		Backoff:  e.Settings.Execution.Backoff,
 		Prepare: func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
-			return c.prepareIndexing(ctx, r, body, d)
+			key := object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
+			ctx, logger := e.callContext(ctx, r, key, func() *object.Body { return body }, d)
+			uid := body.UID()
+			return ctx, handler.CallContext{
+				Body: body, Resource: &r.Resource.Resource, Logger: logger, Client: e.Client,
+				Memo: func() *memo.Values { return e.objects.of(key).memosOf(uid, e.Memos) },
+			}
 		},
 		Misfit:  e.objects.recordMisfit,
 		Measure: func(d *handler.Declaration, o call.Outcome) { e.measure(r, d, o) },
@@ -241,18 +243,6 @@ func (c consumer) newIndexer(r *resource, handlers registry.Handlers) *indexing.
 			return nil
 		},
 	})
-}
-
-// prepareIndexing returns the context and the arguments for one call of an indexing function.
-func (c consumer) prepareIndexing(ctx context.Context, r *resource, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
-	e := c.engine
-	key := object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
-	ctx, logger := e.callContext(ctx, r, key, func() *object.Body { return body }, d)
-	uid := body.UID()
-	return ctx, handler.CallContext{
-		Body: body, Resource: &r.Resource.Resource, Logger: logger, Client: e.Client,
-		Memo: func() *memo.Values { return e.objects.of(key).memosOf(uid, e.Memos) },
-	}
 }
 
 // stopIndexing stops the retries of indexing functions.

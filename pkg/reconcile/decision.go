@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
@@ -15,43 +13,11 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
-// update returns the update of the cycle in its current state. Its decisions are repeated
-// for each version of the object that it is written to.
-func (p *pass) update(c *cycle) write.Update {
-	calls := c.calls.update()
-	return write.Update{
-		Cycle: c.Cycle, Calls: calls, Stopping: p.workers.isStopping(), Decision: c.DecideEnd(c.Plan, p.circumstances(c, calls)),
-		Decide: func(ctx context.Context, body *object.Body) (plan.Decision, error) {
-			now, err := p.plan(ctx, body)
-			if err != nil {
-				return plan.Decision{}, err
-			}
-			return c.DecideEnd(now.Plan, p.circumstances(c, calls)), nil
-		},
-	}
-}
-
-// circumstances returns what a decision about a write depends on, in addition to plans.
-func (p *pass) circumstances(c *cycle, calls *record.Calls) plan.Circumstances {
-	s := plan.Circumstances{
-		Key: p.key, Handlers: p.resource.Handlers, Calls: calls, DaemonsRunning: p.object.background.areDaemonsRunning(),
-		Revisions: p.engine.revisions, Now: time.Now(),
-	}
-	if p.resource.HasConditions {
-		s.Children.Unready, s.Children.Broken = p.engine.converger.Unready(c.CallContext.Body.UID())
-	}
-	return s
-}
-
 // record writes the outcomes of the handlers, and returns whether the pass continues, or when
-// the next one is due. A pass does not continue after an error.
+// the next one must begin. A pass does not continue after an error.
 func (p *pass) record(ctx context.Context, c *cycle) (again bool, next nextPass, err error) {
 	if c.NothingToDo() {
-		again, err := p.leaveAlone(ctx, c)
-		if p.workers.isStopping() {
-			return false, nextPass{}, err
-		}
-		return again, c.calls.next(), err
+		return p.leaveAlone(ctx, c)
 	}
 	update := p.update(c)
 	p.reportHeldDeletion(c)
@@ -73,7 +39,7 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, next nextPass,
 		return again, soonest(nextPass{isWaiting, delay}, c.calls.next()), nil
 	}
 	if !p.object.handled {
-		return true, nextPass{}, nil // resume handlers are due
+		return true, nextPass{}, nil // resume handlers must be called
 	}
 	// Changes since the start of the cycle, including those by the handlers, are
 	// handled as the next change.
@@ -84,24 +50,26 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, next nextPass,
 	return false, c.calls.next(), nil
 }
 
-// writeUnwatched writes what an earlier pass could not write, if the object is no longer
-// watched, mostly because its resource is redefined: the handlers must not be called again
-// under the new definition. The watch of that begins afterwards.
-func (p *pass) writeUnwatched(ctx context.Context) error {
-	if p.resource.IsWatched(p.key.Namespace) || !p.object.writes.HasPending() {
-		return nil
+// leaveAlone is record for a pass that has nothing to do.
+func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, next nextPass, err error) {
+	edited := p.object.writes.HasEdits()
+	outcome, err := p.session.Write(ctx, p.updateAlone(c))
+	p.finishCycle(outcome)
+	if err != nil {
+		return false, nextPass{}, err
 	}
-	var written write.Outcome
-	freshness, err := p.session.ReadLive(ctx)
-	if freshness.Fresh {
-		written, err = p.session.Flush(ctx)
+	again = (edited || outcome.ChangedByOthers) && outcome.Changed && !outcome.Gone
+	if !again && !outcome.Gone {
+		p.markReconciled()
 	}
-	if apierrors.IsNotFound(err) {
-		return nil // this version of the resource is not served anymore
+	if p.workers.isStopping() {
+		return false, nextPass{}, nil
 	}
-	p.finishCycle(written)
-	return err
+	return again, c.calls.next(), nil
 }
+
+// markReconciled records that this version of the object needs no more work.
+func (p *pass) markReconciled() { p.object.reconciledVersion = p.session.Body().ResourceVersion() }
 
 // finishCycle reports what was written and, if the cycle has ended, its end.
 func (p *pass) finishCycle(written write.Outcome) {
@@ -119,7 +87,12 @@ func (p *pass) finishCycle(written write.Outcome) {
 	if !written.Ended {
 		return
 	}
-	p.object.handled = p.isResumed(c)
+	// The object is handled when this process has called all its resume handlers. If an earlier process began
+	// the cycle, it may have called them, but the results in its memory are lost. They are then called in a
+	// separate cycle, except for those that this process has called. If the next cycle has handlers that are
+	// ahead, the earlier process may have called them, too.
+	p.object.handled = !p.object.startedByPredecessor || c.Reason == cause.Delete
+	p.object.startedByPredecessor = p.object.startedByPredecessor && c.HasNext
 	if !c.Called && !c.Skipped {
 		return
 	}
@@ -129,21 +102,20 @@ func (p *pass) finishCycle(written write.Outcome) {
 	p.report.Event(p.session.Body(), report.Normal, ReasonCycleFinished, message)
 }
 
-// isResumed reports whether this process has called all resume handlers of the object. If an
-// earlier process began the cycle, it may have called them, but the results in its memory
-// are lost. They are then called in a separate cycle, except for those that this process
-// has called. If the next cycle has handlers that are ahead, the earlier process may have called them, too.
-func (t *target) isResumed(ended *record.Cycle) bool {
-	startedByPredecessor := t.object.startedByPredecessor
-	t.object.startedByPredecessor = startedByPredecessor && ended.HasNext
-	return !startedByPredecessor || ended.Reason == cause.Delete
-}
-
-// needsFinalizerAlone reports whether the finalizer must be added by a separate write: before any handler is
-// called, and before what can be refused while the finalizer is not.
-func (p *pass) needsFinalizerAlone(c *cycle) bool {
-	calls := len(c.Handlers) > 0 || len(p.resource.Background) > 0 || len(p.resource.Triggered) > 0
-	return calls || p.resource.HasConditions || p.object.writes.HasEdits() || p.object.failures > 0
+// update returns the update of the cycle in its current state. Its decisions are repeated
+// for each version of the object that it is written to.
+func (p *pass) update(c *cycle) write.Update {
+	calls := c.calls.update()
+	return write.Update{
+		Cycle: c.Cycle, Calls: calls, Stopping: p.workers.isStopping(), Decision: c.DecideEnd(c.Plan, p.circumstances(c, calls)),
+		Decide: func(ctx context.Context, body *object.Body) (plan.Decision, error) {
+			now, err := p.plan(ctx, body)
+			if err != nil {
+				return plan.Decision{}, err
+			}
+			return c.DecideEnd(now.Plan, p.circumstances(c, calls)), nil
+		},
+	}
 }
 
 // updateAlone returns the update of a pass that has nothing to do.
@@ -161,37 +133,21 @@ func (p *pass) updateAlone(c *cycle) write.Update {
 	}
 }
 
-// leaveAlone ends a pass that has nothing to do.
-func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error) {
-	edited := p.object.writes.HasEdits()
-	outcome, err := p.session.Write(ctx, p.updateAlone(c))
-	p.finishCycle(outcome)
-	switch {
-	case err != nil:
-		return false, err
-	case outcome.Gone:
-		return false, nil
-	case (edited || outcome.ChangedByOthers) && outcome.Changed:
-		return true, nil
+// circumstances returns what a decision about a write depends on, in addition to plans.
+func (p *pass) circumstances(c *cycle, calls *record.Calls) plan.Circumstances {
+	s := plan.Circumstances{
+		Key: p.key, Handlers: p.resource.Handlers, Calls: calls, DaemonsRunning: p.object.background.areDaemonsRunning(),
+		Revisions: p.engine.revisions, Now: time.Now(),
 	}
-	p.markReconciled()
-	return false, nil
+	if p.resource.HasConditions {
+		s.Children.Unready, s.Children.Broken = p.engine.converger.Unready(c.CallContext.Body.UID())
+	}
+	return s
 }
 
-// markReconciled records that this version of the object needs no more work.
-func (p *pass) markReconciled() { p.object.reconciledVersion = p.session.Body().ResourceVersion() }
-
-// observeRevisions reports to the rollouts a version of the object.
-func (t *target) observeRevisions(c *cycle, body *object.Body) {
-	if len(t.resource.Revised) == 0 {
-		return
-	}
-	s := c.Subject(t.key)
-	now := c.Cause
-	now.CallContext.Body = body
-	s.Cause = &now
-	if body != c.CallContext.Body {
-		now.Old = c.New // it is handled now
-	}
-	t.engine.revisions.Observe(t.resource.Revised, s)
+// needsFinalizerAlone reports whether the finalizer must be added by a separate write: before any handler is
+// called, and before what can be refused while the finalizer is not.
+func (p *pass) needsFinalizerAlone(c *cycle) bool {
+	calls := len(c.Handlers) > 0 || len(p.resource.Background) > 0 || len(p.resource.Triggered) > 0
+	return calls || p.resource.HasConditions || p.object.writes.HasEdits() || p.object.failures > 0
 }

@@ -167,8 +167,8 @@ func TestObjectGetsItsFinalizerBeforeAnyHandler(t *testing.T) {
 			if !test.begins && p.rounds > 0 {
 				t.Error("the pass continues")
 			}
-			if (p.due != nil) != test.begins || (p.err != nil) != test.fails {
-				t.Errorf("handlers are called: %t; the error is %v", p.due != nil, p.err)
+			if (p.calling != nil) != test.begins || (l.err != nil) != test.fails {
+				t.Errorf("handlers are called: %t; the error is %v", p.calling != nil, l.err)
 			}
 			if test.begins && len(l.finalizers()) != 1 {
 				t.Error("the finalizer is missing")

@@ -13,12 +13,16 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
-// detach continues a pass in its own goroutine, from its first call. The object stays locked.
+// step continues a pass until the next call of a handler, which it returns. If there is none, the pass has ended,
+// with an error, or with the request for another one. After a step, the pass has its permit if it has ended.
+type step func() (following *call.Call, next nextPass, err error)
+
+// detach continues a pass in its own goroutine, up to its first call. The object stays locked.
 // After the shutdown of the queue, the goroutine still writes what its handlers have done; the
 // request for another pass has no effect then.
 //
 // Thousands of handlers can wait, so nothing of the engine is on their stacks.
-func (w *workers) detach(p *pass, first func() *call.Call) {
+func (w *workers) detach(p *pass, first step) {
 	e := w.engine
 	e.mu.Lock()
 	e.detached[p.key] = p
@@ -29,7 +33,7 @@ func (w *workers) detach(p *pass, first func() *call.Call) {
 
 // makeCalls makes the calls of a detached pass, and ends it. A handler that ends the goroutine
 // (runtime.Goexit) has failed, and the pass continues in another one.
-func (w *workers) makeCalls(p *pass, first func() *call.Call) {
+func (w *workers) makeCalls(p *pass, work step) {
 	var running *call.Call // nil while the pass itself works
 	ended := false
 	defer func() {
@@ -37,42 +41,51 @@ func (w *workers) makeCalls(p *pass, first func() *call.Call) {
 		case ended:
 		case running != nil:
 			last := running
-			w.detached.Go(func() { w.makeCalls(p, func() *call.Call { return p.resume(last) }) })
+			w.detached.Go(func() { w.makeCalls(p, func() (*call.Call, nextPass, error) { return p.resume(last) }) })
 		default: // it was a filter or a storage
-			p.err = handler.ErrExited
-			w.detached.Go(func() { w.attach(p) })
+			w.detached.Go(func() { w.attach(p, nextPass{}, handler.ErrExited) })
 		}
 	}()
-	for running = w.work(p, first); running != nil; {
-		running.Make()
-		last := running
+	for {
+		following, next, err := w.work(p, work)
+		if following == nil {
+			ended = true
+			w.attach(p, next, err)
+			return
+		}
+		running = following
+		running.Make() // without a permit
 		running = nil
-		running = w.work(p, func() *call.Call { return p.resume(last) })
+		work = func() (*call.Call, nextPass, error) { return p.resume(following) }
 	}
-	ended = true
-	w.attach(p)
 }
 
-// work does the work of a pass until the next call of a handler. It warns if that takes long: filters
-// and storages, which are the code of users, may never return.
-func (w *workers) work(p *pass, work func() *call.Call) *call.Call {
+// work does a step of a pass. It warns if that takes long: filters and storages, which are the code of
+// users, may never return.
+func (w *workers) work(p *pass, do step) (following *call.Call, next nextPass, err error) {
 	overdue := time.AfterFunc(overdueCall, func() {
 		p.report.Log.Info("The object has been waiting for more than 10 minutes, because a filter, a storage, or a lifecycle does not return.")
 	})
 	defer overdue.Stop()
-	return work()
+	return do()
 }
 
-// attach ends a pass that was detached, with its permit: the queue hands out the object again.
-func (w *workers) attach(p *pass) {
+// attach ends a pass that was detached, and gives back its permit: the queue hands out the object again.
+func (w *workers) attach(p *pass, next nextPass, err error) {
 	e := w.engine
 	e.permits.Release()
-	after := w.end(p).RequeueAfter
+	after := w.end(p, next, err).RequeueAfter
 	e.mu.Lock()
 	delete(e.detached, p.key)
 	if a := e.abandoned[p.key]; a != nil {
 		delete(e.abandoned, p.key)
-		after = a.applyTo(p.object, after)
+		if a.catchUp != nil {
+			a.catchUp(p.object)
+		}
+		if a.reopened {
+			p.object.reopen()
+			after = time.Nanosecond
+		}
 	}
 	q := e.queue.Load()
 	e.mu.Unlock()
@@ -87,18 +100,6 @@ func (w *workers) attach(p *pass) {
 type abandoned struct {
 	catchUp  func(s *objectState) // nil if the versions were not compared
 	reopened bool
-}
-
-// applyTo ends the wait of a. It returns the delay until the next pass.
-func (a *abandoned) applyTo(s *objectState, after time.Duration) time.Duration {
-	if a.catchUp != nil {
-		a.catchUp(s)
-	}
-	if !a.reopened {
-		return after
-	}
-	s.reopen()
-	return time.Nanosecond
 }
 
 // abandonDelay is the time for calls to return after their contexts have ended.
@@ -122,16 +123,10 @@ func (w *workers) waitForCalls(ctx context.Context) {
 		return
 	case <-time.After(abandonDelay):
 	}
-	if ctx.Err() != nil {
-		w.reportUnreturned()
-		<-ended // whoever stops the operator decides how long to wait
+	if ctx.Err() == nil {
+		w.abandonCalls()
 		return
 	}
-	w.abandonCalls()
-}
-
-// reportUnreturned says which passes have not ended although the operator is stopping.
-func (w *workers) reportUnreturned() {
 	e := w.engine
 	e.mu.Lock()
 	keys := slices.Collect(maps.Keys(e.detached))
@@ -141,6 +136,7 @@ func (w *workers) reportUnreturned() {
 			"The handler has not returned although it was canceled, because the operator is stopping. The next operator calls it again.",
 			"A filter, a storage, or a lifecycle has not returned, and the operator is stopping. The next operator handles the object.")
 	}
+	<-ended // whoever stops the operator decides how long to wait
 }
 
 // abandonCalls lets go of the passes that have not ended, and says so for each of them.
@@ -169,24 +165,18 @@ func (w *workers) abandonCalls() {
 
 // logUnreturned logs that a pass has not ended, and returns the message: one if handlers are running, another if not.
 func (e *Engine) logUnreturned(key object.Key, handlers, other string) string {
-	ids := e.runningHandlers(key)
+	running, _ := e.slots.Of(key)
 	message := handlers
-	if len(ids) == 0 {
+	if len(running) == 0 {
 		message = other
 	}
-	e.objectLogger(key).Error(nil, message, "handlers", ids)
-	return message
-}
-
-// runningHandlers returns the ids of the handlers of an object that are running.
-func (e *Engine) runningHandlers(key object.Key) []string {
 	reporter := e.reporter(key)
-	running, _ := e.slots.Of(key)
 	ids := make([]string, 0, len(running))
 	for _, one := range running {
 		ids = append(ids, reporter.ReportedID(one.ID))
 	}
-	return ids
+	e.objectLogger(key).Error(nil, message, "handlers", ids)
+	return message
 }
 
 // whenFree changes the state of an object while no pass can run, or after the end of a pass that

@@ -4,9 +4,9 @@
 // An Engine watches the resources that its handlers select (internal/watch), keeps the objects
 // as compact snapshots, and lets a pool of workers make passes over them (workers.go,
 // internal/queue). A pass is the unit of work. Read pass.go from top to bottom: a pass observes
-// the object, makes its plan (internal/plan), and calls the handlers that are due (call). It
-// records their outcomes in as few writes as possible (internal/write, internal/record), and
-// returns when the next pass is due. Daemons and timers run alongside the passes (daemons),
+// the object, makes its plan (internal/plan), and calls the handlers that are due (call), which
+// means that they can be called now. It records their outcomes in as few writes as possible
+// (internal/write, internal/record), and returns when the next pass must begin. Daemons and timers run alongside the passes (daemons),
 // which write their edits.
 //
 // # Invariants
@@ -176,12 +176,14 @@ func New(config Config) *Engine {
 		records:     record.Keeper{Storages: s.Persistence},
 		maxUnpacked: maxUnpacked,
 		runsCode:    runsCode(s),
-		eventLogger: config.eventLogger(),
 		undeclared:  undeclared.Handlers{Logger: config.Logger},
 		children:    triggers.NewChildren(),
 		detached:    map[object.Key]*pass{},
 		abandoned:   map[object.Key]*abandoned{},
 		supervisor:  daemons.New(daemons.Options{Backoff: s.Execution.Backoff, CancellationPolling: s.Background.CancellationPolling}),
+	}
+	if !s.Posting.Disabled && !s.Posting.WithoutLogs && config.Poster != nil {
+		e.eventLogger = &handlerlog.Events{Poster: config.Poster, Level: s.Posting.Level}
 	}
 	prefix := storage.RequestPrefix(s.Persistence.DiffBase, s.Persistence.Progress)
 	if !s.Requests.Disabled {
@@ -206,16 +208,6 @@ func New(config Config) *Engine {
 	})
 	e.addConverger()
 	return e
-}
-
-// eventLogger returns the configuration that turns log lines of handlers into events, or
-// nil if that is disabled.
-func (c Config) eventLogger() *handlerlog.Events {
-	s := c.Settings.Posting
-	if s.Disabled || s.WithoutLogs || c.Poster == nil {
-		return nil
-	}
-	return &handlerlog.Events{Poster: c.Poster, Level: s.Level}
 }
 
 // Ready returns a channel that is closed when all objects are known that may be listed.

@@ -8,16 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-go/kopf/internal/handler"
-	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/index"
-	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
@@ -28,7 +25,13 @@ import (
 
 // addConverger adds the converger if there are handlers that return children.
 func (e *Engine) addConverger() {
-	if !slices.ContainsFunc(e.Handlers, func(d *handler.Declaration) bool { return d.Ensures != nil }) {
+	declared := map[string]bool{}
+	for _, d := range e.Handlers {
+		if d.Ensures != nil {
+			declared[d.Top().ID] = true
+		}
+	}
+	if len(declared) == 0 {
 		return
 	}
 	types := scheme.Scheme
@@ -38,37 +41,13 @@ func (e *Engine) addConverger() {
 	e.converger = converge.New(converge.Config{
 		Manager: e.Settings.Name, FormerManagers: e.Settings.FormerNames, Scheme: types,
 		Delays: e.Settings.Queueing.ContentionDelays, RequestTimeout: e.Settings.Networking.RequestTimeout,
-		Resources: e.watcher.Kinds, Watches: e.watcher, Metrics: e.Metrics, Seen: e.recordUndeclared(e.Handlers),
+		Resources: e.watcher.Kinds, Watches: e.watcher, Metrics: e.Metrics,
+		Seen: func(parent, id string) {
+			if kind, _, found := strings.Cut(parent, " "); found && !declared[id] {
+				e.undeclared.AddChild(kind, id)
+			}
+		},
 	})
-}
-
-// ensures reports whether a handler returns the children of the objects of the resource.
-func (r *resource) ensures() bool {
-	return slices.ContainsFunc(r.Declared, func(d *handler.Declaration) bool { return d.Ensures != nil })
-}
-
-// recordUndeclared returns the function that records children of handlers that are not declared.
-func (e *Engine) recordUndeclared(handlers registry.Handlers) func(parent, id string) {
-	declared := map[string]bool{}
-	for _, d := range handlers {
-		if d.Ensures != nil {
-			declared[d.Top().ID] = true
-		}
-	}
-	return func(parent, id string) {
-		if kind, _, found := strings.Cut(parent, " "); found && !declared[id] {
-			e.undeclared.AddChild(kind, id)
-		}
-	}
-}
-
-// convergerOf returns what a handler needs to apply the children of its object, or nil if it
-// returns none.
-func (p *pass) convergerOf(c *cycle, d *handler.Declaration) handler.Converger {
-	if d.Ensures == nil {
-		return nil
-	}
-	return parent{p, c}
 }
 
 // parent lets the handlers of a pass apply the children of its object.
@@ -166,21 +145,6 @@ func (p parent) storePlaces(_ context.Context, places convergence.Places) error 
 	default:
 		return nil
 	}
-}
-
-// followChildren returns the trigger of a handler of children: it calls the handler when another client
-// changes the children of its object, or when an index changes.
-func (e *Engine) followChildren(d *handler.Declaration, key object.Key, parent types.UID, failed bool) triggers.Trigger {
-	flag := triggers.NewFlag(d, func() { e.enqueue(key) })
-	if failed {
-		flag.Set()
-	}
-	flag.AtStop(e.converger.Follow(parent, d.Top().ID, flag.Set))
-	spread := e.spreads[d]
-	if spread != nil {
-		flag.AtStop(spread.Add(key, flag))
-	}
-	return flag
 }
 
 // watchIndices calls the handlers of children for the changes of the indices that they watch, until

@@ -17,20 +17,33 @@ import (
 // pass over the changed object, calls the other handlers.
 var errInterrupted = errors.New("the operator is stopping, or the object was changed")
 
+// errTakeTurns ends the triggered calls of a pass that takes long: the next pass continues with
+// the latest version of the object, and with its own changes.
+var errTakeTurns = errors.New("the pass has taken long enough")
+
 // prepare adds the selected handlers to the cycle, and makes the runners that call them and
 // the triggered handlers.
 func (p *pass) prepare(c *cycle) {
 	if !c.NothingToDo() {
 		p.announce(c)
 		c.include()
-		p.leaveOutMisfits(c)
+		for _, d := range c.Handlers {
+			// The time in which a handler could not be called does not count for its timeout. It is known since
+			// the time of that attempt. The correction itself may have happened while no operator was running.
+			since, wasHeld := p.engine.objects.held.Since(p.key, passMisfit, d.ID)
+			if wasHeld && c.Cycle.Progress.Misfit(d.ID) == nil {
+				c.Cycle.Progress.Load(d.ID).LeaveOut(since)
+			}
+		}
 		c.runner = p.newRunner(c, c.Cycle.Progress)
 		c.runner.Skipped = func(d *handler.Declaration, why string) {
 			p.report.Log.Info("The handler is skipped, because its turn never comes.", "handler", d.ID, "reason", why)
 		}
 		c.runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o call.Outcome) { p.afterAttempt(c, d, o) }
 	}
-	p.prepareTriggered(c)
+	if c.calls.Calls != nil && len(c.calls.Handlers) > 0 {
+		c.calls.runner = p.newTriggeredRunner(c)
+	}
 }
 
 func (p *pass) newRunner(c *cycle, progress *call.Progress) *call.Runner {
@@ -39,7 +52,9 @@ func (p *pass) newRunner(c *cycle, progress *call.Progress) *call.Runner {
 		Key: p.key, Cause: &c.Cause, Progress: progress, Lifecycle: s.Lifecycle, Backoff: s.Backoff, Slots: p.engine.slots,
 		Prepare: func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 			ctx, arguments := p.prepareCall(ctx, d, p.session.Body())
-			arguments.Converger = p.convergerOf(c, d)
+			if d.Ensures != nil {
+				arguments.Converger = parent{p, c}
+			}
 			return ctx, arguments
 		},
 		Leave: func() { p.leave(c) }, Enter: func() { p.enter(c) },
@@ -69,11 +84,12 @@ func (p *pass) enter(c *cycle) {
 
 // hasDue reports whether a handler can be called now.
 func (c *cycle) hasDue() bool {
-	due := c.runner != nil && c.runner.HasDue(c.Handlers)
-	return c.calls.hasDue() || due // both take their places in the queues of limits
+	ofChange := c.runner != nil && c.runner.HasDue(c.Handlers)
+	triggered := c.calls.runner != nil && c.calls.runner.HasDue(c.calls.Handlers)
+	return ofChange || triggered // both take their places in the queues of limits
 }
 
-// startCalls starts the calls of the handlers that are due; see nextCall.
+// startCalls starts the calls of the handlers that can be called now; see nextCall.
 func (p *pass) startCalls(c *cycle) {
 	p.began = time.Now()
 	if c.Cycle != nil && p.engine.slots.Usage().Running >= p.engine.maxUnpacked {
@@ -91,7 +107,19 @@ func (p *pass) startCalls(c *cycle) {
 		}
 		runner.Start(p.workers.calls, c.Handlers)
 	}
-	p.startTriggered(c)
+	if runner := c.calls.runner; runner != nil {
+		runner.BeforeAttempt = func(context.Context) error {
+			switch {
+			case p.workers.isStopping():
+				return errInterrupted
+			case runner.Attempts > 0 && time.Since(p.began) >= p.engine.Settings.Execution.CheckpointInterval:
+				return errTakeTurns
+			default:
+				return nil
+			}
+		}
+		runner.Start(p.workers.calls, c.calls.Handlers)
+	}
 }
 
 // runners returns what calls the handlers of the plan.
@@ -208,7 +236,7 @@ func (w *workers) isStopping() bool {
 }
 
 // essencesOf returns a function that returns the essences of a cycle at any time, so that
-// handlers may keep their arguments.
+// handlers may keep their arguments. It keeps nothing else of the pass.
 func essencesOf(packed *record.Packed) func() *handler.Cause {
 	return func() *handler.Cause {
 		var c handler.Cause

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
@@ -21,7 +22,9 @@ type cycle struct {
 }
 
 // isOpen reports whether a handler will be called, now or later.
-func (c *cycle) isOpen(id string) bool { return c.IsOpen(id) || c.calls.isOpen(id) }
+func (c *cycle) isOpen(id string) bool {
+	return c.IsOpen(id) || c.calls.Calls != nil && c.calls.Progress.IsOpen(id)
+}
 
 // include adds the selected handlers to the cycle, except those that cannot be called.
 func (c *cycle) include() {
@@ -41,8 +44,10 @@ func (t *target) plan(ctx context.Context, body *object.Body) (*cycle, error) {
 	return &cycle{Plan: plan.Make(facts)}, nil
 }
 
-// facts reads what a plan for a version of the object depends on.
+// facts reads what a plan for a version of the object depends on. The first look at the object by this process
+// also remembers what only that shows.
 func (t *target) facts(ctx context.Context, body *object.Body) (plan.Facts, error) {
+	s := t.object
 	f := plan.Facts{
 		Key: t.key, Arguments: t.callArguments(body), Handlers: t.resource.Handlers,
 		HasFinalizer: slices.Contains(body.Finalizers(), t.engine.Settings.Persistence.Finalizer),
@@ -55,47 +60,34 @@ func (t *target) facts(ctx context.Context, body *object.Body) (plan.Facts, erro
 			return plan.Facts{}, err
 		}
 		if body.Deleting() {
-			f.Stored.Progress.Restore(t.object.writes.Unstored())
+			f.Stored.Progress.Restore(s.writes.Unstored())
 		}
-		t.lookFirst(body, f.Stored)
 	}
-	f.Memory = t.memory(body)
-	return f, nil
-}
 
-// memory returns what the process knows about the object.
-func (t *target) memory(body *object.Body) plan.Memory {
-	s := t.object
-	m := plan.Memory{Initial: s.initial.Load() && !s.handled}
+	f.Memory.Initial = s.initial.Load() && !s.handled
+	if len(f.Handlers.Changing) > 0 && !s.seen {
+		hasRecords := len(f.Stored.Progress.Stored().IDs()) > 0
+		s.seen = true
+		s.startedByPredecessor = f.Memory.Initial && hasRecords
+		s.copied = !f.Memory.Initial && (f.Stored.Base != nil || hasRecords)
+		t.countUndeclared(body, f.Stored)
+	}
 	if len(s.reported) > 0 {
-		m.HasResumed = s.wasFinished
+		f.Memory.HasResumed = s.wasFinished
 	}
 	if b := t.backgroundOf(body, false); b != nil {
-		m.DaemonsRunning = b.areDaemonsRunning()
-		m.NeedsFinalizer = b.group.NeedsFinalizer
+		f.Memory.DaemonsRunning = b.areDaemonsRunning()
+		f.Memory.NeedsFinalizer = b.group.NeedsFinalizer
 	}
-	return m
-}
-
-// lookFirst remembers what only the first look at the object by this process shows.
-func (t *target) lookFirst(body *object.Body, stored record.Stored) {
-	s := t.object
-	if s.seen {
-		return
-	}
-	initial := s.initial.Load() && !s.handled
-	hasRecords := len(stored.Progress.Stored().IDs()) > 0
-	s.seen = true
-	s.startedByPredecessor = initial && hasRecords
-	s.copied = !initial && (stored.Base != nil || hasRecords)
-	t.countUndeclared(body, stored)
+	return f, nil
 }
 
 // countUndeclared counts what handlers that are not declared have left on the object.
 func (t *target) countUndeclared(body *object.Body, stored record.Stored) {
 	known := slices.Concat(stored.Progress.IDs(), plan.IDsOf(t.resource.Triggered), plan.RunsOf(t.resource.Background))
 	t.engine.undeclared.Add(t.resource.Name, t.engine.records.Unknown(body, known), t.resource.IDs)
-	if !t.resource.ensures() && len(convergence.ReadPlaces(body)) > 0 {
+	ensures := slices.ContainsFunc(t.resource.Declared, func(d *handler.Declaration) bool { return d.Ensures != nil })
+	if !ensures && len(convergence.ReadPlaces(body)) > 0 {
 		t.engine.undeclared.AddChild(t.resource.Name, "")
 	}
 }

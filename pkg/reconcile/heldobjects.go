@@ -6,32 +6,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-go/kopf/internal/condition"
-	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/request"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
-
-// backgroundMisfits returns the daemons and timers that cannot run.
-func (c *cycle) backgroundMisfits() []*handler.Declaration {
-	var found []*handler.Declaration
-	for _, m := range c.Misfits {
-		if m.Handler.Kind.IsBackground() {
-			found = append(found, m.Handler)
-		}
-	}
-	return found
-}
 
 // passMisfit marks the misfits that passes find.
 var passMisfit = heldobjects.Finding{Reason: metrics.Misfit}
@@ -66,18 +53,6 @@ func (p *pass) reportMisfits(c *cycle) {
 		}
 		if m.Waits && (!summarized || c.Deleting) {
 			p.report.Event(p.session.Body(), report.Warning, "ObjectMisfit", message)
-		}
-	}
-}
-
-// leaveOutMisfits leaves the time in which handlers could not be called out of their timeouts.
-// It is known since the attempt that was due then. The correction itself may have happened
-// while no operator was running.
-func (t *target) leaveOutMisfits(c *cycle) {
-	for _, d := range c.Handlers {
-		since, wasHeld := t.engine.objects.held.Since(t.key, passMisfit, d.ID)
-		if wasHeld && c.Cycle.Progress.Misfit(d.ID) == nil {
-			c.Cycle.Progress.Load(d.ID).LeaveOut(since)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -28,6 +29,9 @@ type lone struct {
 	cache  *watch.Stream
 	writes int
 	stop   chan struct{}
+	// next and err are the results of begin.
+	next nextPass
+	err  error
 }
 
 // newLone returns an operator for a new object with the content.
@@ -81,18 +85,30 @@ func (l *lone) begin() *pass {
 	l.show()
 	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
 	l.engine.permits.Begin(p.key.Resource, nil)
-	p.next, p.err = p.begin(l.t.Context())
+	l.next, l.err = p.begin(l.t.Context())
 	return p
 }
 
-// end makes the calls of a pass, and returns when the next one is due.
+// end makes the calls of a pass that has begun, and returns when the next one must begin.
 func (l *lone) end(p *pass) (wake time.Duration, err error) {
-	for call := p.resume(nil); call != nil; call = p.resume(call) {
-		call.Make()
-	}
+	next, err := makeCalls(p, l.next, l.err)
 	l.engine.permits.Release()
-	l.workers.end(p)
-	return p.next.requeueAfter(), p.err
+	return l.workers.end(p, next, err).RequeueAfter, err
+}
+
+// makeCalls makes the calls of a pass that has begun with these results, in one goroutine.
+func makeCalls(p *pass, next nextPass, err error) (nextPass, error) {
+	if err != nil || p.calling == nil {
+		return next, err
+	}
+	var running *call.Call
+	for {
+		running, next, err = p.resume(running)
+		if running == nil {
+			return next, err
+		}
+		running.Make()
+	}
 }
 
 // pass shows the current version, and makes a pass over it.
@@ -106,7 +122,7 @@ func (l *lone) look() (wake time.Duration, err error) {
 	l.t.Helper()
 	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
 	l.engine.permits.Begin(p.key.Resource, nil)
-	p.next, p.err = p.begin(l.t.Context())
+	l.next, l.err = p.begin(l.t.Context())
 	return l.end(p)
 }
 

@@ -78,13 +78,6 @@ func (s *objectState) reopen() {
 	s.reconciledVersion = "" // starts its daemons and timers
 }
 
-// beginAnew forgets what is known of the versions of the object, because they belong to another history
-// of the cluster.
-func (s *objectState) beginAnew() {
-	s.reconciledVersion = ""
-	s.writes.BeginAnew()
-}
-
 // markGone stops all work on the object.
 func (s *objectState) markGone() {
 	s.background.stop(stop.Deleted)
@@ -215,21 +208,15 @@ func (o *objects) in(stream object.StreamKey) []object.Key {
 	return keys
 }
 
-// delete removes the state of an object without pending work.
-func (o *objects) delete(key object.Key) *objectState {
-	o.triggers.Forget(key)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	known := o.states[key]
-	delete(o.states, key)
-	o.held.Forget(key)
-	return known
-}
-
 // remove removes the state of an object, and stops its daemons and timers. No other pass
 // over the object can be running.
 func (o *objects) remove(key object.Key, reason stop.Reason) *background {
-	known := o.delete(key)
+	o.triggers.Forget(key)
+	o.mu.Lock()
+	known := o.states[key]
+	delete(o.states, key)
+	o.held.Forget(key)
+	o.mu.Unlock()
 	o.revisions.Forget(key) // without the lock, because another object may begin
 	if known == nil {
 		return nil

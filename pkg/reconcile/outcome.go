@@ -45,7 +45,8 @@ func (t *target) reportDropped(c *cycle, body *object.Body) {
 	}
 	for _, id := range c.Cycle.Progress.Stored().IDs() {
 		for _, d := range t.resource.Changing {
-			if d.ID != id || c.hasHandler(id) {
+			isCalled := slices.ContainsFunc(c.Handlers, func(other *handler.Declaration) bool { return other.ID == id })
+			if d.ID != id || isCalled {
 				continue
 			}
 			v := c.Verdict(d, requests.Suspension{}, time.Now())
@@ -57,11 +58,6 @@ func (t *target) reportDropped(c *cycle, body *object.Body) {
 			t.report.Event(body, report.Warning, "HandlerDropped", message)
 		}
 	}
-}
-
-// hasHandler reports whether the cycle has a handler with the id.
-func (c *cycle) hasHandler(id string) bool {
-	return slices.ContainsFunc(c.Handlers, func(d *handler.Declaration) bool { return d.ID == id })
 }
 
 // measure counts an attempt of a handler. It counts sub-handlers as their declared handler,
@@ -114,22 +110,19 @@ func (p *pass) recordFailure(err error) time.Duration {
 	p.engine.Metrics.Error(p.key.Resource)
 	p.object.notBefore = time.Now().Add(delay)
 	p.report.Log.Error(err, "The object cannot be handled now; it will be retried.", "failures", p.object.failures, "delay", delay.String())
-	if p.object.failures == lastingFailures {
-		p.reportRetry(err)
+	if p.object.failures != lastingFailures {
+		return delay
 	}
-	return delay
-}
 
-// reportRetry posts an event about a lasting error. It uses only what is known about the
-// object without reading it.
-func (p *pass) reportRetry(err error) {
+	// The event uses only what is known about the object without reading it.
 	body := p.session.Body()
 	if body == nil {
 		cached := p.resource.Cached(p.key.NamespacedName)
 		if cached == nil {
-			return
+			return delay
 		}
 		body = cached.Body()
 	}
 	p.report.Event(body, report.Warning, ReasonReconcileError, retriedLater+err.Error())
+	return delay
 }

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-go/kopf/internal/handler"
@@ -26,16 +27,19 @@ const maxRounds = 8
 // called, it continues in its own goroutine, so that other objects need not wait for them;
 // the queue hands out the object again when the entire pass has ended.
 //
-// A pass has a permit, except while the code of handlers runs.
+// A pass has one permit (call.Permits), except while the code of handlers runs:
+//   - runInWorker takes it before begin. If event handlers are called first, runAfterEvents takes it
+//     after them.
+//   - begin, advance, and resume have it, in whichever goroutine they run.
+//   - During a call, the pass has none: nextCall returns a call that has given the permit back (leave),
+//     and ends a call, which takes it again (enter).
+//   - Whatever ends the pass gives it back: runInWorker, or attach after the calls.
 type pass struct {
 	target
 	session *write.Session
 	workers *workers
-	// due is the cycle whose handlers are being called; nil if none are.
-	due *cycle
-	// next is when the next pass is due, unless there is an error.
-	next nextPass
-	err  error
+	// calling is the cycle whose handlers are being called; nil if none are.
+	calling *cycle
 	// rounds counts the plans of the pass.
 	rounds int
 	// isOpen reports whether a handler will be called in this pass or in a later one, as far
@@ -50,7 +54,13 @@ type pass struct {
 func (w *workers) newPass(r *resource, key object.Key) *pass {
 	e := w.engine
 	p := &pass{target: target{engine: e, resource: r, key: key, object: e.objects.of(key)}, workers: w, isOpen: always}
-	p.report = e.reporterOf(key, p.lastBody, &p.object.reported)
+	lastBody := func() *object.Body {
+		if p.session == nil {
+			return nil
+		}
+		return p.session.Body()
+	}
+	p.report = e.reporterOf(key, lastBody, &p.object.reported)
 	p.firstLook = !p.object.seen
 	p.session = e.writer.Open(&p.object.writes, write.Target{
 		Key: key, API: r.API, StatusSubresource: r.HasStatusSubresource(), Redefined: r.SetStatusSubresource, Rewound: r.Interrupt,
@@ -58,31 +68,38 @@ func (w *workers) newPass(r *resource, key object.Key) *pass {
 	return p
 }
 
-// lastBody returns the object as the pass has seen it last, or nil.
-func (p *pass) lastBody() *object.Body {
-	if p.session == nil {
-		return nil
-	}
-	return p.session.Body()
-}
-
-// Reconcile makes one pass over the object, or begins it, and returns when the next one is
-// due. Errors of the framework and the API delay only this object.
+// Reconcile makes one pass over the object, or begins it, and returns when the next one must
+// begin. Errors of the framework and the API delay only this object.
 func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, error) {
-	r := w.engine.resources.get(key.Resource)
-	if r == nil || !w.engine.watcher.WaitForIndices(w.stopping) {
+	e := w.engine
+	r := e.resources.get(key.Resource)
+	if r == nil || !e.watcher.WaitForIndices(w.stopping) {
 		return ctrl.Result{}, nil
 	}
-	t := target{engine: w.engine, resource: r, key: key, object: w.engine.objects.of(key)}
+	t := target{engine: e, resource: r, key: key, object: e.objects.of(key)}
 	if t.object.anew.CompareAndSwap(true, false) {
-		t.object.beginAnew()
+		// What is known of the versions of the object belongs to another history of the cluster.
+		t.object.reconciledVersion = ""
+		t.object.writes.BeginAnew()
 	}
+
 	cached := r.Cached(key.NamespacedName)
-	if delay := max(time.Until(t.object.notBefore), t.contentionDelay(cached)); delay > 0 {
+	delay := time.Until(t.object.notBefore)
+	if cached != nil {
+		// Another writer may keep undoing the writes of the operator.
+		delay = max(delay, e.writer.ContentionDelay(key, cached))
+	}
+	if delay > 0 {
 		return w.endTurn(key, always, in(delay)), nil
 	}
-	if t.areEventsPending() {
-		w.detachWithEvents(w.newPass(r, key), cached)
+
+	if len(r.events) > 0 && e.backlog.Has(key) {
+		// Event handlers are called before anything else, one after another. If there is no slot for
+		// them, the slots request another pass.
+		if slot := e.slots.Take(call.Claim{Key: key}); slot != nil {
+			p := w.newPass(r, key)
+			w.detach(p, func() (*call.Call, nextPass, error) { return w.runAfterEvents(p, cached, slot) })
+		}
 		return ctrl.Result{}, nil
 	}
 	if t.isAtRest(cached) { // nearly always
@@ -96,84 +113,69 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 // storages of users may never return, and a pause waits for the workers.
 const workerPatience = time.Second
 
-// runInWorker makes the part of a pass that calls no handlers, and detaches the rest. If code of users can run in it, it
-// has its own goroutine, since that code may not return; others need none, which takes less time.
+// runInWorker makes the part of a pass that calls no handlers, and detaches the rest.
 func (w *workers) runInWorker(p *pass) ctrl.Result {
-	if !w.engine.permits.Begin(p.key.Resource, w.stopping) {
+	e := w.engine
+	if !e.permits.Begin(p.key.Resource, w.stopping) {
 		return ctrl.Result{}
 	}
-	if !p.runsCode() {
-		p.next, p.err = p.begin(w.writes)
-		return w.detachOrEnd(p)
-	}
-	began := handler.Start(func() error {
-		p.next, p.err = p.begin(w.writes)
-		return nil
-	})
-	patience := time.NewTimer(workerPatience)
-	defer patience.Stop()
-	select {
-	case err := <-began:
-		p.fail(err)
-	case <-patience.C:
-		w.detach(p, func() *call.Call {
-			p.fail(<-began)
-			return p.resume(nil)
+	// From here on, the pass has its permit, also in the goroutines in which it may go on.
+	var next nextPass
+	var err error
+	// Code of users decides about handlers, stores the state, delays daemons and timers, or is an edit that
+	// has not been written. It may not return, so it has its own goroutine. Without it, none is needed, which
+	// takes less time.
+	runsCode := e.runsCode || p.resource.runsCode || len(p.resource.Background) > 0 || p.object.writes.HasPending() || p.object.writes.HasEdits()
+	if runsCode {
+		began := handler.Start(func() (err error) {
+			next, err = p.begin(w.writes)
+			return err
 		})
+		patience := time.NewTimer(workerPatience)
+		defer patience.Stop()
+		select {
+		case err = <-began:
+		case <-patience.C:
+			w.detach(p, func() (*call.Call, nextPass, error) {
+				if err := <-began; err != nil || p.calling == nil {
+					return nil, next, err
+				}
+				return p.resume(nil)
+			})
+			return ctrl.Result{}
+		}
+	} else {
+		next, err = p.begin(w.writes)
+	}
+	if err == nil && p.calling != nil {
+		w.detach(p, func() (*call.Call, nextPass, error) { return p.resume(nil) })
 		return ctrl.Result{}
 	}
-	return w.detachOrEnd(p)
+	e.permits.Release()
+	return w.end(p, next, err)
 }
 
-// runsCode reports whether code of users can run in the part of a pass that calls no handlers. Such code decides about
-// handlers, stores the state, delays daemons and timers, or is an edit that has not been written.
-func (p *pass) runsCode() bool {
-	return p.engine.runsCode || p.resource.runsCode || len(p.resource.Background) > 0 || p.object.writes.HasPending() || p.object.writes.HasEdits()
-}
-
-// detachOrEnd detaches a pass with due handlers, and ends any other.
-func (w *workers) detachOrEnd(p *pass) ctrl.Result {
-	if p.due != nil {
-		w.detach(p, func() *call.Call { return p.resume(nil) })
-		return ctrl.Result{}
-	}
-	w.engine.permits.Release()
-	return w.end(p)
-}
-
-// fail ends the part of a pass that calls no handlers if there is an error: that of code of users that has
-// ended the goroutine.
-func (p *pass) fail(err error) {
-	if err != nil {
-		p.due = nil
-		p.err = err
-	}
-}
-
-// detachWithEvents detaches the entire pass over an object with watch events for event
-// handlers, unless it must wait for a slot.
-func (w *workers) detachWithEvents(p *pass, cached *object.Snapshot) {
-	events := eventHandlers{p.target, cached}
-	if slot := events.takeSlot(); slot != nil {
-		w.detach(p, func() *call.Call { return w.runAfterEvents(p, events, slot) })
-	}
-}
-
-// runAfterEvents calls the event handlers, and begins the pass. It returns the first call.
-func (w *workers) runAfterEvents(p *pass, events eventHandlers, slot *call.Running) *call.Call {
-	func() {
+// runAfterEvents calls the event handlers without a permit, begins the pass, and goes on as resume does.
+func (w *workers) runAfterEvents(p *pass, cached *object.Snapshot, slot *call.Running) (first *call.Call, next nextPass, err error) {
+	err = func() (err error) {
 		defer w.engine.permits.Continue(p.key.Resource) // also if the goroutine ends: attach returns it
-		p.err = events.handleWith(w.calls, slot)
-	}()
-	if p.err != nil {
+		defer recovered(&err)
+		defer w.engine.slots.Return(slot)
+		p.handleEvents(w.calls, cached)
 		return nil
+	}()
+	if err != nil {
+		return nil, nextPass{}, err
 	}
-	p.next, p.err = p.begin(w.writes)
+	next, err = p.begin(w.writes)
+	if err != nil || p.calling == nil {
+		return nil, next, err
+	}
 	return p.resume(nil)
 }
 
-// begin is the part of a pass that calls no handlers. If any are due, p.due is set, and resume
-// calls them.
+// begin is the part of a pass that calls no handlers. If any can be called, p.calling is set, and resume
+// calls them. Otherwise, the pass has ended, and begin returns when the next one must begin.
 func (p *pass) begin(ctx context.Context) (next nextPass, err error) {
 	defer recovered(&err)
 	defer p.endIfGone()
@@ -189,7 +191,7 @@ func (p *pass) begin(ctx context.Context) (next nextPass, err error) {
 
 	freshness, err := p.session.Refresh(ctx, cached)
 	if err != nil || !freshness.Fresh {
-		return nextPass{Due: freshness.WaitFor > 0, After: freshness.WaitFor}, err
+		return nextPass{Needed: freshness.WaitFor > 0, After: freshness.WaitFor}, err
 	}
 
 	// What an earlier pass could not write comes first: the handlers must not be called again.
@@ -205,8 +207,8 @@ func (p *pass) begin(ctx context.Context) (next nextPass, err error) {
 	return p.advance(ctx)
 }
 
-// advance makes plans, and carries them out, as long as this changes what there is to do, or until handlers are
-// due.
+// advance makes plans, and carries them out, as long as this changes what there is to do, or until handlers can
+// be called: then, p.calling is set. Otherwise, it returns when the next pass must begin.
 func (p *pass) advance(ctx context.Context) (next nextPass, err error) {
 	for ; p.rounds < maxRounds; p.rounds++ {
 		if p.resource.FillsIndices && p.session.IsAheadOfWatch() {
@@ -216,7 +218,12 @@ func (p *pass) advance(ctx context.Context) (next nextPass, err error) {
 		p.session.StartDetection()
 		body := p.session.Body()
 		if suspension := p.suspension(body); suspension.Active {
-			return p.suspend(suspension), p.leaveSuspended(ctx)
+			next := p.suspend(suspension)
+			if !p.object.writes.HasEdits() {
+				return next, nil
+			}
+			_, err := p.session.Write(ctx, write.Update{}) // what handlers have left before the suspension
+			return next, err
 		}
 		p.stopBackgroundOfDeleted()
 
@@ -251,7 +258,7 @@ func (p *pass) advance(ctx context.Context) (next nextPass, err error) {
 		p.prepare(c)
 		if c.hasDue() {
 			p.startCalls(c)
-			p.due = c
+			p.calling = c
 			return nextPass{}, nil
 		}
 		p.reportMisfits(c)
@@ -268,33 +275,35 @@ func (p *pass) advance(ctx context.Context) (next nextPass, err error) {
 
 // resume is the part of a pass that calls handlers. It ends a call, which is nil at first, and returns the next one,
 // which is made without a permit. After the last one, it records what the handlers have done, and advances again.
-func (p *pass) resume(last *call.Call) (next *call.Call) {
-	defer recovered(&p.err)
+// Without another call, the pass has ended, and resume returns when the next one must begin.
+func (p *pass) resume(last *call.Call) (following *call.Call, next nextPass, err error) {
+	defer recovered(&err)
 	defer p.endIfGone()
 	ctx := p.workers.writes
-	for p.due != nil {
-		next, failure := p.due.nextCall(last)
-		if next != nil {
-			return next
+	for p.calling != nil {
+		c := p.calling
+		following, failure := c.nextCall(last)
+		if following != nil {
+			return following, nextPass{}, nil
 		}
-		c := p.due
-		p.due = nil
+		p.calling = nil
 		last = nil
 
-		p.err = p.endCalls(c, failure)
-		if p.err != nil || p.object.writes.Gone() {
-			return nil
+		if err := p.endCalls(c, failure); err != nil || p.object.writes.Gone() {
+			return nil, nextPass{}, err
 		}
 		p.reportMisfits(c)
-		var again bool
-		again, p.next, p.err = p.record(ctx, c)
-		if p.err != nil || !again {
-			return nil
+		again, after, err := p.record(ctx, c)
+		if err != nil || !again {
+			return nil, after, err
 		}
 		p.rounds++
-		p.next, p.err = p.advance(ctx)
+		next, err = p.advance(ctx)
+		if err != nil {
+			return nil, nextPass{}, err
+		}
 	}
-	return nil
+	return nil, next, nil
 }
 
 // keepUp does what needs no storing, while what is left of the past cannot be stored: it suspends the object, and
@@ -314,36 +323,59 @@ func (p *pass) keepUp(ctx context.Context) error {
 
 // leaveUnwatched ends the work on an object that is gone or no longer watched.
 func (p *pass) leaveUnwatched(ctx context.Context) error {
-	if err := p.writeUnwatched(ctx); err != nil {
-		return err
+	if !p.resource.IsWatched(p.key.Namespace) && p.object.writes.HasPending() {
+		// Mostly, the resource is redefined. The handlers must not be called again under the new definition,
+		// whose watch begins afterwards.
+		var written write.Outcome
+		freshness, err := p.session.ReadLive(ctx)
+		if freshness.Fresh {
+			written, err = p.session.Flush(ctx)
+		}
+		if !apierrors.IsNotFound(err) { // otherwise, this version of the resource is not served anymore
+			p.finishCycle(written)
+			if err != nil {
+				return err
+			}
+		}
 	}
-	if !(eventHandlers{target: p.target}).isDeletePending() {
-		p.cleanUp()
-	}
+
 	p.isOpen = never
+	if p.resource.IsWatched(p.key.Namespace) && len(p.resource.events) > 0 && p.object.writes.UID() != "" && !p.object.deleteEventHandled {
+		return nil // the watch will show the deletion, for which the event handlers have not been called
+	}
+	reason := stop.Deleted
+	if !p.resource.IsWatched(p.key.Namespace) {
+		reason = stop.Mismatch
+	}
+	p.engine.converger.Forget(p.object.writes.UID())
+	if b := p.engine.objects.remove(p.key, reason); b != nil && reason == stop.Mismatch {
+		p.resource.leaving.add(b.group)
+	}
 	return nil
 }
 
-// end ends a pass, and returns when the next one is due.
-func (w *workers) end(p *pass) ctrl.Result {
-	if p.err != nil {
-		p.err = handler.Readable(p.err) // it can be that of a storage
+// end ends a pass, and returns when the next one must begin.
+func (w *workers) end(p *pass, next nextPass, err error) ctrl.Result {
+	if err != nil {
 		p.isOpen = always
-		p.next = in(p.recordFailure(p.err))
+		next = in(p.recordFailure(handler.Readable(err))) // it can be that of a storage
 	} else {
 		p.object.failures = 0
 	}
-	if p.due != nil { // after a panic
-		p.due.returnSlots()
+	if p.calling != nil { // after a panic
+		p.calling.returnSlots()
 	}
-	return w.endTurn(p.key, p.isOpen, p.next)
+	return w.endTurn(p.key, p.isOpen, next)
 }
+
+// urgent is the priority of the next pass, even if the last one was not urgent.
+var urgent = new(0)
 
 // endTurn passes on the slots that the pass has not used, and returns the request for the next
 // pass.
 func (w *workers) endTurn(key object.Key, isOpen func(id string) bool, next nextPass) ctrl.Result {
 	w.engine.slots.EndPass(key, isOpen)
-	return next.result()
+	return ctrl.Result{RequeueAfter: next.requeueAfter(), Priority: urgent}
 }
 
 func always(string) bool { return true }
@@ -359,22 +391,36 @@ func (p *pass) endIfGone() {
 	}
 }
 
-// cleanUp removes the state of an object that is gone or no longer watched.
-func (p *pass) cleanUp() {
-	reason := stop.Deleted
-	if !p.resource.IsWatched(p.key.Namespace) {
-		reason = stop.Mismatch
-	}
-	p.engine.converger.Forget(p.object.writes.UID())
-	if b := p.engine.objects.remove(p.key, reason); b != nil && reason == stop.Mismatch {
-		p.resource.leaving.add(b.group)
-	}
-}
-
 // recovered converts a panic in the engine to an error, so that one object cannot stop the
 // others. (Panics in handlers are recovered in their calls.)
 func recovered(err *error) {
 	if value := recover(); value != nil {
 		*err = fmt.Errorf("a panic in a filter, in a storage, or in the framework itself: %v\n%s", value, debug.Stack())
 	}
+}
+
+// nextPass says when the next pass over an object must begin. The zero value means that none is needed until something
+// happens.
+type nextPass struct {
+	Needed bool
+	After  time.Duration // 0: at once
+}
+
+// in returns that a pass is needed after a delay.
+func in(delay time.Duration) nextPass { return nextPass{Needed: true, After: max(0, delay)} }
+
+// soonest returns the earlier of two.
+func soonest(a, b nextPass) nextPass {
+	if !a.Needed || b.Needed && b.After < a.After {
+		return b
+	}
+	return a
+}
+
+// requeueAfter returns the delay for queues, for which 0 means none.
+func (n nextPass) requeueAfter() time.Duration {
+	if !n.Needed {
+		return 0
+	}
+	return max(n.After, time.Nanosecond)
 }

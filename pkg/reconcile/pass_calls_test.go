@@ -91,7 +91,7 @@ func TestDaemonsStopWithAnObjectThatVanishesInAPass(t *testing.T) {
 		})
 		p := l.begin()
 		synctest.Wait()
-		if p.due == nil || !l.state().background.areDaemonsRunning() {
+		if p.calling == nil || !l.state().background.areDaemonsRunning() {
 			t.Fatal("no handler is called, or no daemon is running")
 		}
 		l.server.before = func() error { l.server.remove(); return nil }

@@ -140,8 +140,8 @@ func TestHandlerThatIsDroppedIsReported(t *testing.T) {
 			t.Fatal(wake, err)
 		}
 		p := l.begin()
-		if p.due != nil || p.next != in(time.Minute) {
-			t.Errorf("a handler is called before its time; the pass wakes %+v", p.next)
+		if p.calling != nil || l.next != in(time.Minute) {
+			t.Errorf("a handler is called before its time; the pass wakes %+v", l.next)
 		}
 		if _, err := l.end(p); err != nil {
 			t.Fatal(err)

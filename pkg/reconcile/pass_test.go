@@ -283,8 +283,8 @@ func TestFailedDetectionEndsThePass(t *testing.T) {
 	l, base := newLoneWithBase(t, m{}, creating)
 	base.err = errBroken
 	p := l.begin()
-	if p.due != nil || !errors.Is(p.err, errBroken) || l.writes != 0 {
-		t.Errorf("got %v, %d writes", p.err, l.writes)
+	if p.calling != nil || !errors.Is(l.err, errBroken) || l.writes != 0 {
+		t.Errorf("got %v, %d writes", l.err, l.writes)
 	}
 	l.engine.permits.Release()
 	if l.state().seen {

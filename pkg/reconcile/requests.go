@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
 // RevisionsAnnotation is the name of the annotation with the revisions of handlers. Its prefix is
@@ -94,15 +92,6 @@ func (p *pass) suspend(s requests.Suspension) (next nextPass) {
 	}
 	p.engine.revisions.Forget(p.key) // a rollout does not wait for it
 	return next
-}
-
-// leaveSuspended writes what handlers have left before a suspension.
-func (p *pass) leaveSuspended(ctx context.Context) error {
-	if !p.object.writes.HasEdits() {
-		return nil
-	}
-	_, err := p.session.Write(ctx, write.Update{})
-	return err
 }
 
 // kubectlRequest returns the command that requests something about a handler of the object.

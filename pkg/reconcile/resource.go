@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +20,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
@@ -51,7 +50,14 @@ type resource struct {
 func newResource(watched *watch.Resource, handlers registry.Handlers) *resource {
 	r := &resource{Resource: watched, Handlers: plan.Sort(handlers)}
 	r.events = handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnEvent })
-	r.reportedIDs = reportedIDs(r.Triggered)
+	for _, d := range r.Triggered {
+		if id := handler.ReportedID(d); id != d.ID {
+			if r.reportedIDs == nil {
+				r.reportedIDs = map[string]string{}
+			}
+			r.reportedIDs[d.ID] = id
+		}
+	}
 	r.drifting = handlers.OfKind(handler.OnDrift)
 	r.runsCode = slices.ContainsFunc(handlers, (*handler.Declaration).RunsCode)
 	r.idling = slices.ContainsFunc(r.Background, func(d *handler.Declaration) bool { return d.Idle > 0 })
@@ -62,20 +68,6 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 // that has registered them.
 func (r *resource) measured(d *handler.Declaration) metrics.Handler {
 	return metrics.Handler{Resource: r.Name, Kind: string(d.Kind), ID: d.Top().ID}
-}
-
-// reportedIDs returns the ids under which handlers are reported, by their own ids, if these differ.
-func reportedIDs(handlers registry.Handlers) map[string]string {
-	var ids map[string]string
-	for _, d := range handlers {
-		if id := handler.ReportedID(d); id != d.ID {
-			if ids == nil {
-				ids = map[string]string{}
-			}
-			ids[d.ID] = id
-		}
-	}
-	return ids
 }
 
 // isObservedOnly reports whether the resource is only watched for indices, or because its

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -32,15 +31,6 @@ func (t *target) resetFor(uid types.UID) {
 	t.object.resetFor(uid)
 }
 
-// contentionDelay returns how long the object must be left alone because another writer
-// keeps undoing the operator's writes.
-func (t *target) contentionDelay(cached *object.Snapshot) time.Duration {
-	if cached == nil {
-		return 0
-	}
-	return t.engine.writer.ContentionDelay(t.key, cached)
-}
-
 // isAtRest reports whether nothing has happened to the object since the last pass, which has
 // left nothing to do.
 func (t *target) isAtRest(cached *object.Snapshot) bool {
@@ -48,7 +38,8 @@ func (t *target) isAtRest(cached *object.Snapshot) bool {
 		return false
 	}
 	t.resetFor(cached.GetUID())
-	return t.object.isReconciledAt(cached.GetResourceVersion()) && !t.isTriggered() && !t.engine.revisions.IsPending(t.resource.Revised, t.key)
+	isTriggered := len(t.resource.Triggered) > 0 && t.engine.objects.triggers.IsPending(t.key)
+	return t.object.isReconciledAt(cached.GetResourceVersion()) && !isTriggered && !t.engine.revisions.IsPending(t.resource.Revised, t.key)
 }
 
 // prepareCall returns the context and the arguments for one call of a handler.
@@ -62,12 +53,8 @@ func (t *target) prepareCall(ctx context.Context, d *handler.Declaration, body *
 func (t *target) callArguments(body *object.Body) handler.CallContext {
 	return handler.CallContext{
 		Body: body, Resource: &t.resource.Resource.Resource, Logger: t.report.Log, Client: t.engine.Client,
-		Memo: func() *memo.Values { return t.memos(body.UID()) },
+		Memo: func() *memo.Values { return t.object.memosOf(body.UID(), t.engine.Memos) },
 	}
-}
-
-func (t *target) memos(uid types.UID) *memo.Values {
-	return t.object.memosOf(uid, t.engine.Memos)
 }
 
 // objectRef identifies an object in log lines. It is resolved only when a line is written,

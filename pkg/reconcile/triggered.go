@@ -2,9 +2,7 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"time"
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/registry"
@@ -19,11 +17,6 @@ import (
 type triggeredCalls struct {
 	*triggers.Calls              // nil if there are none
 	runner          *call.Runner // nil if nothing is pending
-}
-
-// isTriggered reports whether handlers must be called for what has happened to other objects.
-func (t *target) isTriggered() bool {
-	return len(t.resource.Triggered) > 0 && t.engine.objects.triggers.IsPending(t.key)
 }
 
 // syncTriggers makes the triggers of the handlers that match the object now, and finds their calls.
@@ -77,8 +70,17 @@ func (p *pass) newTrigger(c *cycle, d *handler.Declaration, failed bool) trigger
 	key := p.key
 	uid := p.session.Body().UID()
 	if d.Kind == handler.OnRestore {
+		// The handler is called when another client changes the children of its object, or when an index changes.
+		flag := triggers.NewFlag(d, func() { engine.enqueue(key) })
 		// The children of a copy are not those of its original: there are none yet.
-		return engine.followChildren(d, key, uid, failed || p.object.copied || p.mustCatchUp(c, d.Top().ID))
+		if failed || p.object.copied || p.mustCatchUp(c, d.Top().ID) {
+			flag.Set()
+		}
+		flag.AtStop(engine.converger.Follow(uid, d.Top().ID, flag.Set))
+		if spread := engine.spreads[d]; spread != nil {
+			flag.AtStop(spread.Add(key, flag))
+		}
+		return flag
 	}
 	link := triggers.OwnedBy(p.resource.GVK().GroupKind(), uid)
 	if d.ChildLabel != "" {
@@ -97,12 +99,9 @@ func (p *pass) mustCatchUp(c *cycle, id string) bool {
 	return !slices.ContainsFunc(c.Handlers, func(d *handler.Declaration) bool { return d.ID == id && !c.HasFinished(d) })
 }
 
-// prepareTriggered makes the runner of the triggered calls.
-func (p *pass) prepareTriggered(c *cycle) {
+// newTriggeredRunner returns the runner of the triggered calls.
+func (p *pass) newTriggeredRunner(c *cycle) *call.Runner {
 	calls := c.calls.Calls
-	if calls == nil || len(calls.Handlers) == 0 {
-		return
-	}
 	runner := p.newRunner(c, calls.Progress)
 	prepare := runner.Prepare
 	runner.Prepare = func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
@@ -112,49 +111,17 @@ func (p *pass) prepareTriggered(c *cycle) {
 		}
 		return prepare(ctx, d)
 	}
-	runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o call.Outcome) { p.afterTriggered(d, o) }
-	c.calls.runner = runner
-}
-
-// errTakeTurns ends the triggered calls of a pass that takes long: the next pass continues with
-// the latest version of the object, and with its own changes.
-var errTakeTurns = errors.New("the pass has taken long enough")
-
-// startTriggered starts the triggered calls that are due.
-func (p *pass) startTriggered(c *cycle) {
-	runner := c.calls.runner
-	if runner == nil {
-		return
-	}
-	runner.BeforeAttempt = func(context.Context) error {
-		switch {
-		case p.workers.isStopping():
-			return errInterrupted
-		case runner.Attempts > 0 && time.Since(p.began) >= p.engine.Settings.Execution.CheckpointInterval:
-			return errTakeTurns
-		default:
-			return nil
+	runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o call.Outcome) {
+		p.engine.measure(p.resource, d, o)
+		if o.Succeeded() && o.Ignored == nil {
+			// There can be many successes without any consequence for the object, so they are no events.
+			p.report.Log.V(1).Info("The handler succeeded.", "handler", handler.ReportedID(d))
+			return
 		}
+		p.report.Outcome(p.session.Body(), d.ID, o)
 	}
-	runner.Start(p.workers.calls, c.calls.Handlers)
+	return runner
 }
-
-// afterTriggered reports and counts the outcome of an attempt. There can be many successes
-// without any consequence for the object, so they are no events.
-func (p *pass) afterTriggered(d *handler.Declaration, o call.Outcome) {
-	p.engine.measure(p.resource, d, o)
-	if o.Succeeded() && o.Ignored == nil {
-		p.report.Log.V(1).Info("The handler succeeded.", "handler", handler.ReportedID(d))
-		return
-	}
-	p.report.Outcome(p.session.Body(), d.ID, o)
-}
-
-// hasDue reports whether a triggered handler can be called now.
-func (t *triggeredCalls) hasDue() bool { return t.runner != nil && t.runner.HasDue(t.Handlers) }
-
-// isOpen reports whether a call is pending.
-func (t *triggeredCalls) isOpen(id string) bool { return t.Calls != nil && t.Progress.IsOpen(id) }
 
 // update returns what the writer must know about the calls.
 func (t *triggeredCalls) update() *record.Calls {
@@ -164,7 +131,7 @@ func (t *triggeredCalls) update() *record.Calls {
 	return &record.Calls{Handlers: t.Handlers, Progress: t.Progress, Records: t.Records, Done: t.End}
 }
 
-// next returns when the next pass is due for the calls.
+// next returns when the next pass must begin for the calls.
 func (t *triggeredCalls) next() nextPass {
 	if t.Calls == nil {
 		return nextPass{}

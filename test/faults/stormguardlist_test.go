@@ -46,7 +46,7 @@ var stormGuards = map[string]guard{
 		file: "target.go", code: "\tt.resetFor(cached.GetUID())\n", instead: "",
 	},
 	"another object of the name: it does not get the edits of earlier event handlers": {
-		file: "eventhandler.go", code: "event.Type != apiwatch.Deleted && event.Snapshot.GetUID() == current.GetUID() {", instead: "event.Type != apiwatch.Deleted {",
+		file: "eventhandler.go", code: "event.Type != apiwatch.Deleted && uid == current.GetUID() {", instead: "event.Type != apiwatch.Deleted {",
 	},
 	"another object of the name: the daemons of the earlier one stop": {
 		file: "objectstate.go", code: "\ts.background.stop(stop.Deleted)\n\ts.writes.Reset(uid)\n", instead: "\ts.writes.Reset(uid)\n",
@@ -67,7 +67,7 @@ var stormGuards = map[string]guard{
 		file: "call/attempt.go", code: "context.WithTimeoutCause(ctx, d.Timeout-runtime,", instead: "context.WithTimeoutCause(ctx, d.Timeout,",
 	},
 	"a resumption: handlers that were called in the first cycle are not called again": {
-		file: "decision.go", code: "p.object.handled = p.isResumed(c)", instead: "p.object.handled = false",
+		file: "decision.go", code: "p.object.handled = !p.object.startedByPredecessor || c.Reason == cause.Delete", instead: "p.object.handled = c.Reason == cause.Delete",
 	},
 	"a background handler: its edit is taken by a pass": {
 		file: "objectstate.go", code: "\ts.writes.Add(s.background.takeEdits()...)\n", instead: "\t_ = s.background.takeEdits()\n",
@@ -82,7 +82,7 @@ var stormGuards = map[string]guard{
 		file: "internal/plan/decision.go", code: "now.Deleting && c.DaemonsRunning, Annotations: p.honored(),", instead: "now.Deleting && c.DaemonsRunning,",
 	},
 	"a suspension: no handler is called": {
-		file: "pass.go", code: "suspension.Active {\n\t\t\treturn", instead: "suspension.Active && false {\n\t\t\treturn",
+		file: "pass.go", code: "suspension.Active {\n\t\t\tnext", instead: "suspension.Active && false {\n\t\t\tnext",
 	},
 	"a pause: no handler is called": {
 		file: "handover.go", code: "\t\tif p.suspend != nil {\n\t\t\tp.suspend()\n\t\t}\n", instead: "",

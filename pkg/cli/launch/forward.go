@@ -15,6 +15,9 @@ var forwarding = regexp.MustCompile(`^Forwarding from (127\.0\.0\.1:\d+) ->`)
 
 // Forward forwards a local port to a port of a pod, with kubectl and its flags. The function ends
 // it.
+//
+// A person who asks about an operator has kubectl, configured as the flags say. The package portforward of client-go
+// would add SPDY and websockets to the modules of each operator, for one command.
 func Forward(ctx context.Context, namespace, pod, port string, flags []string) (address string, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	arguments := append([]string{"port-forward", "--namespace=" + namespace, "--address=127.0.0.1"}, flags...)

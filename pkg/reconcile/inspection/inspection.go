@@ -406,7 +406,7 @@ func (t target) judge(ctx context.Context, d *handler.Declaration, now, resumed 
 		}
 		if end != nil {
 			one.Later = diff.Compute(end, now.New, diff.Full)
-			one.Again = plan.IsDue(t.handlers.Changing, now.CallContext, d.ID, end, now.New)
+			one.Again = plan.IsSelected(t.handlers.Changing, now.CallContext, d.ID, end, now.New)
 		}
 	default:
 		if err := d.Misfit(of); err != nil { // a nil pointer would not be a nil error

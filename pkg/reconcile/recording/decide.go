@@ -10,7 +10,6 @@ import (
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
@@ -45,7 +44,7 @@ func (d Decider) Pass(raw map[string]any, s Facts) (made Decision, err error) {
 	return made, err
 }
 
-// Explain returns why a handler is not due: the filter of the first declaration of the id.
+// Explain returns why a handler is not called: the filter of the first declaration of the id.
 func (d Decider) Explain(raw map[string]any, s Facts, id string) (why string) {
 	why = "it is not declared for this resource"
 	_ = handler.WithRecover(func() error {
@@ -133,7 +132,10 @@ func recordsOf(p *plan.Plan) map[string]Record {
 
 // decisionOf returns what is recorded of a plan.
 func decisionOf(p *plan.Plan, f plan.Facts) Decision {
-	made := Decision{Reason: string(p.Reason), Diff: linesOf(p.Diff), Children: childrenOf(&p.Cause, f.Handlers.Declared), Background: idsOf(p.Background)}
+	made := Decision{Reason: string(p.Reason), Children: childrenOf(&p.Cause, f.Handlers.Declared), Background: idsOf(p.Background)}
+	for _, item := range p.Diff {
+		made.Diff = append(made.Diff, fmt.Sprintf("%s %s", item.Op, item.Path)) // without values
+	}
 	if p.Reason.Handled() {
 		made.Due = idsOf(p.Selected(f))
 	}
@@ -148,20 +150,9 @@ func childrenOf(of *handler.Cause, handlers registry.Handlers) []string {
 	}))
 }
 
-// linesOf describes what has changed, without values.
-func linesOf(d diff.Diff) []string {
-	var lines []string
-	for _, item := range d {
-		lines = append(lines, fmt.Sprintf("%s %s", item.Op, item.Path))
-	}
-	return lines
-}
-
+// idsOf returns the sorted ids, each once.
 func idsOf(handlers registry.Handlers) []string {
-	return sorted(plan.IDsOf(handlers))
-}
-
-func sorted(ids []string) []string {
+	ids := plan.IDsOf(handlers)
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }

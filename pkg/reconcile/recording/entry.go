@@ -59,11 +59,12 @@ type Record struct {
 	Ended    bool   `json:"ended,omitempty"`
 }
 
-// Decision is which handlers are due, and why.
+// Decision says which handlers are for what has happened, and why.
 type Decision struct {
 	Reason string   `json:"reason,omitempty"`
 	Diff   []string `json:"diff,omitempty"` // "change spec.size"
-	Due    []string `json:"due,omitempty"`
+	// Due are the handlers that a plan selects for the change, or those of a watch event.
+	Due []string `json:"due,omitempty"`
 	// Background are the daemons and timers that the object has.
 	Background []string `json:"background,omitempty"`
 	// Children are the handlers that the object has for what happens to its children.

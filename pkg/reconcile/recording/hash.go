@@ -65,22 +65,14 @@ func (h *Hasher) in(path object.Path, value any) any {
 }
 
 func (h *Hasher) isReadable(path object.Path, value any) bool {
-	switch {
-	case value == nil || value == "" || h.isConstant(value):
-		return true
-	case len(path) == 1 && (path[0] == "kind" || path[0] == "apiVersion"):
-		return true
-	}
-	return slices.ContainsFunc(h.fields, func(field object.Path) bool { return path.HasPrefix(field) })
-}
-
-func (h *Hasher) isConstant(value any) bool {
+	isConstant := false
 	switch value.(type) {
 	case string, int64, float64:
-		return h.constants[value]
-	default:
-		return false
+		isConstant = h.constants[value]
 	}
+	isKind := len(path) == 1 && (path[0] == "kind" || path[0] == "apiVersion")
+	return value == nil || value == "" || isConstant || isKind ||
+		slices.ContainsFunc(h.fields, func(field object.Path) bool { return path.HasPrefix(field) })
 }
 
 // leaf returns the hash of a text or a number, in the form of the value.

@@ -16,7 +16,9 @@
 // Rotation and files are implemented here because certwatcher of controller-runtime
 // serves a new certificate as soon as its file changes, before the webhook
 // configurations have its CA: calls fail in between. It also neither generates
-// certificates nor shares them among replicas.
+// certificates nor shares them among replicas. The rotator of open-policy-agent/cert-controller
+// does both, but it replaces the CA and the certificate in one write of the Secret and writes the
+// configurations afterward, so calls fail in between, too.
 //
 // This package carries no compatibility promise.
 //

@@ -41,9 +41,14 @@ func (s *Set) Replace(key object.Key, of Finding, problems map[string]string) (f
 func (s *Set) ReplaceSince(key object.Key, of Finding, problems map[string]string, since time.Time) (fresh []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(problems) == 0 && s.objects[key] == nil {
-		return nil // nearly always
+	if len(problems) == 0 { // nearly always
+		delete(s.objects[key], of)
+		if len(s.objects[key]) == 0 {
+			delete(s.objects, key)
+		}
+		return nil
 	}
+
 	former := s.objects[key][of]
 	now := make(map[string]problem, len(problems))
 	for _, id := range slices.Sorted(maps.Keys(problems)) {
@@ -56,7 +61,13 @@ func (s *Set) ReplaceSince(key object.Key, of Finding, problems map[string]strin
 			now[id] = problem{problems[id], before.since}
 		}
 	}
-	s.put(key, of, now)
+	if s.objects == nil {
+		s.objects = map[object.Key]map[Finding]map[string]problem{}
+	}
+	if s.objects[key] == nil {
+		s.objects[key] = map[Finding]map[string]problem{}
+	}
+	s.objects[key][of] = now
 	return fresh
 }
 
@@ -66,24 +77,6 @@ func (s *Set) Since(key object.Key, of Finding, id string) (since time.Time, isH
 	defer s.mu.Unlock()
 	held, isHeld := s.objects[key][of][id]
 	return held.since, isHeld
-}
-
-// put stores the problems. The lock is held.
-func (s *Set) put(key object.Key, of Finding, problems map[string]problem) {
-	if len(problems) > 0 {
-		if s.objects == nil {
-			s.objects = map[object.Key]map[Finding]map[string]problem{}
-		}
-		if s.objects[key] == nil {
-			s.objects[key] = map[Finding]map[string]problem{}
-		}
-		s.objects[key][of] = problems
-		return
-	}
-	delete(s.objects[key], of)
-	if len(s.objects[key]) == 0 {
-		delete(s.objects, key)
-	}
 }
 
 // Forget removes an object.

@@ -90,26 +90,20 @@ func (s *Summary) flush() {
 	s.mu.Unlock()
 	var lines []Line
 	for group, known := range groups {
-		lines = append(lines, known.line(group))
+		line := Line{Group: group, Objects: len(known.objects), Handlers: slices.Sorted(maps.Keys(known.handlers))}
+		for key := range known.objects {
+			line.Examples = append(line.Examples, key.NamespacedName.String())
+		}
+		slices.Sort(line.Examples)
+		line.Examples = line.Examples[:min(len(line.Examples), maxExamples)]
+		lines = append(lines, line)
 	}
-	slices.SortFunc(lines, func(a, b Line) int { return compareGroups(a.Group, b.Group) })
+	slices.SortFunc(lines, func(a, b Line) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Field, b.Field))
+	})
 	for _, line := range lines {
 		s.Report(line)
 	}
-}
-
-func (c *collected) line(group Group) Line {
-	line := Line{Group: group, Objects: len(c.objects), Handlers: slices.Sorted(maps.Keys(c.handlers))}
-	for key := range c.objects {
-		line.Examples = append(line.Examples, key.NamespacedName.String())
-	}
-	slices.Sort(line.Examples)
-	line.Examples = line.Examples[:min(len(line.Examples), maxExamples)]
-	return line
-}
-
-func compareGroups(a, b Group) int {
-	return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Field, b.Field))
 }
 
 // LogLines returns a function for Summary.Report that logs the lines.

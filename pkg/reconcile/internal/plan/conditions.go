@@ -174,45 +174,59 @@ type outcome struct {
 // is for the object with the edits of its handlers; stored is the object without them. Other
 // conditions are kept.
 func (o outcome) amend(stored, edited map[string]any, now time.Time) map[string]any {
-	lost := o.failures(condition.Of(stored))
+	before := condition.Of(stored)
+	lost := o.failures(before)
 	isRetried := len(o.Broken) == 0 && (o.Unfinished || len(o.Failing) > 0)
+	observed, known := object.Lookup(stored, object.Path{"status", "observedGeneration"})
+	generation, _ := object.Lookup(stored, object.Path{"metadata", "generation"})
+	isCurrent := !known || observed == generation // the stored conditions are taken for the current state
+	formerly := before.Get(condition.Ready)["reason"]
+
+	// Either the object is ready, or why is a condition that is true, and says why it is not.
+	var why metav1.Condition
 	switch {
 	case len(lost) > 0:
-		return o.amendment(edited, now, o.stalled(lost))
-	case o.Continues, isRetried && !isCurrent(stored): // the conditions are not taken for the current state
+		why = o.stalled(lost)
+	case o.Continues, isRetried && !isCurrent:
 		return nil
-	case isRetried && (o.Unfinished || len(o.Misfits) == 0):
-		return o.amendment(edited, now, o.retried())
+	case isRetried && o.Unfinished:
+		why = metav1.Condition{Type: condition.Reconciling, Reason: reasonReconciling, Message: "The handlers have not finished yet."}
+	case isRetried && len(o.Misfits) == 0: // no message has an error, which can differ with each attempt
+		why = metav1.Condition{
+			Type: condition.Reconciling, Reason: reasonFailing,
+			Message: fmt.Sprintf("These handlers fail to restore children that others have changed, and are called again: %s.", some(o.Failing)),
+		}
 	case len(o.Broken)+len(o.Misfits) > 0:
-		return o.amendment(edited, now, o.stalled(nil))
+		why = o.stalled(nil)
 	case len(o.Unready) > 0:
-		return o.amendment(edited, now, metav1.Condition{
+		why = metav1.Condition{
 			Type: condition.Reconciling, Reason: reasonUnready, Message: fmt.Sprintf("These children are not ready yet: %s.", some(o.Unready)),
-		})
+		}
+	case o.Called || formerly == reasonReconciled || formerly != reasonUnconcerned && o.Applies():
+		// A version of the object that concerns no handler does not change what is known of earlier versions.
+		why = metav1.Condition{Reason: reasonReconciled, Message: "The handlers have finished."}
 	default:
-		return o.amendment(edited, now, o.ready(condition.Of(stored)))
+		why = metav1.Condition{Reason: reasonUnconcerned, Message: "No handler applies to this object now."}
 	}
-}
 
-// ready returns the condition when nothing is left to do. A version of the object that concerns no
-// handler does not change what is known of earlier versions.
-func (o outcome) ready(before condition.List) metav1.Condition {
-	reason := before.Get(condition.Ready)["reason"]
-	if o.Called || reason == reasonReconciled || reason != reasonUnconcerned && o.Applies() {
-		return metav1.Condition{Reason: reasonReconciled, Message: "The handlers have finished."}
+	list := condition.Of(edited)
+	for _, kind := range []string{condition.Reconciling, condition.Stalled} {
+		if kind != why.Type {
+			list = list.Without(kind)
+		}
 	}
-	return metav1.Condition{Reason: reasonUnconcerned, Message: "No handler applies to this object now."}
-}
-
-// retried returns the condition while handlers are called again. Its message has no error, which
-// can differ with each attempt.
-func (o outcome) retried() metav1.Condition {
-	c := metav1.Condition{Type: condition.Reconciling, Reason: reasonReconciling, Message: "The handlers have not finished yet."}
-	if !o.Unfinished {
-		c.Reason = reasonFailing
-		c.Message = fmt.Sprintf("These handlers fail to restore children that others have changed, and are called again: %s.", some(o.Failing))
+	why.ObservedGeneration = o.Generation
+	ready := why
+	ready.Type = condition.Ready
+	ready.Status = metav1.ConditionTrue
+	if why.Type != "" {
+		ready.Status = metav1.ConditionFalse
+		why.Status = metav1.ConditionTrue
+		list = list.With(ready, now).With(why, now)
+	} else {
+		list = list.With(ready, now)
 	}
-	return c
+	return patch.Minimal(edited, map[string]any{"status": map[string]any{"conditions": []any(list), "observedGeneration": o.Generation}})
 }
 
 // stalled returns the condition while a person must act.
@@ -243,36 +257,6 @@ func some(names []string) string {
 		return fmt.Sprintf("%s, and %d more", strings.Join(names[:mostNamed], ", "), extra)
 	}
 	return strings.Join(names, ", ")
-}
-
-// isCurrent reports whether the conditions can be taken for the current state.
-func isCurrent(body map[string]any) bool {
-	observed, known := object.Lookup(body, object.Path{"status", "observedGeneration"})
-	generation, _ := object.Lookup(body, object.Path{"metadata", "generation"})
-	return !known || observed == generation
-}
-
-// amendment returns the merge patch for the conditions of an object: either it is ready, or
-// the condition without a status is true and says why it is not.
-func (o outcome) amendment(body map[string]any, now time.Time, why metav1.Condition) map[string]any {
-	list := condition.Of(body)
-	for _, kind := range []string{condition.Reconciling, condition.Stalled} {
-		if kind != why.Type {
-			list = list.Without(kind)
-		}
-	}
-	why.ObservedGeneration = o.Generation
-	ready := why
-	ready.Type = condition.Ready
-	ready.Status = metav1.ConditionTrue
-	if why.Type != "" {
-		ready.Status = metav1.ConditionFalse
-		why.Status = metav1.ConditionTrue
-		list = list.With(ready, now).With(why, now)
-	} else {
-		list = list.With(ready, now)
-	}
-	return patch.Minimal(body, map[string]any{"status": map[string]any{"conditions": []any(list), "observedGeneration": o.Generation}})
 }
 
 // failures contains the messages of handlers that have failed permanently. The message of the

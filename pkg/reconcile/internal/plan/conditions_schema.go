@@ -39,8 +39,14 @@ func checkSchema(of selector.Resource, definition map[string]any) error {
 		return err
 	}
 	schema := schemaOf(definition, of.Version)
-	missing := inShort(missingFields(schema))
+	var missing []string
+	for _, field := range fields {
+		if !hasField(schema, strings.Split(field, ".")) {
+			missing = append(missing, field)
+		}
+	}
 	if len(missing) > 0 {
+		missing = inShort(missing)
 		return fmt.Errorf("the schema of %s does not have the fields %s, so they would be lost: in the version %s of its CustomResourceDefinition, add %s; or remove kopf.Conditions",
 			of, strings.Join(missing, " and "), of.Version, toAdd(schema, missing))
 	}
@@ -109,17 +115,6 @@ func toAdd(schema map[string]any, missing []string) string {
 		return fmt.Sprintf("to the properties of the schema %q", "status: {type: object, properties: {"+strings.Join(lines, ", ")+"}}")
 	}
 	return "to the properties of status \"" + strings.Join(lines, `" and "`) + "\""
-}
-
-// missingFields returns the fields of the conditions that a schema does not have.
-func missingFields(schema map[string]any) []string {
-	var missing []string
-	for _, field := range fields {
-		if !hasField(schema, strings.Split(field, ".")) {
-			missing = append(missing, field)
-		}
-	}
-	return missing
 }
 
 // hasField reports whether the API server keeps a field: the schema has it, or keeps what it

@@ -108,7 +108,10 @@ func (d *Decision) AnnotationsOf(endsCycle bool) map[string]string {
 	if !endsCycle || d.Marks == nil {
 		return d.Annotations
 	}
-	return joined(d.Marks.annotations(), d.Annotations)
+	// They depend on the outcome of the handlers at each attempt to write, because a rejected edit fails its
+	// handler. Nil: the annotation with the marks stays as it is.
+	marks := d.Marks.revisions.Ended(d.Marks.handlers.Revised, d.Marks.subject, d.Marks.handlers.IDs)
+	return joined(marks, d.Annotations)
 }
 
 // joined returns some annotations with others, which may be nil.
@@ -125,10 +128,4 @@ type Marks struct {
 	subject   revision.Subject
 	handlers  *Handlers
 	revisions *revision.Reviser
-}
-
-// annotations returns the annotation with the marks, or nil if it stays as it is. It depends on the outcome
-// of the handlers at each attempt to write, because a rejected edit fails its handler.
-func (m *Marks) annotations() map[string]string {
-	return m.revisions.Ended(m.handlers.Revised, m.subject, m.handlers.IDs)
 }

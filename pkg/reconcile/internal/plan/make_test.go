@@ -194,7 +194,7 @@ func TestHandlersAreDueBetweenStates(t *testing.T) {
 		{state(2, ""), state(2, "red"), "[update]"},
 		{state(2, ""), state(2, ""), "[]"},
 	} {
-		due := slices.DeleteFunc(IDsOf(all), func(id string) bool { return !IsDue(all, arguments, id, test.before, test.after) })
+		due := slices.DeleteFunc(IDsOf(all), func(id string) bool { return !IsSelected(all, arguments, id, test.before, test.after) })
 		if got := fmt.Sprint(due); got != test.want {
 			t.Errorf("from %v to %v: got %s, want %s", test.before, test.after, got, test.want)
 		}

@@ -19,7 +19,7 @@ type Misfit struct {
 }
 
 // collectMisfits adds the selected handlers whose Go type the object does not fit to the misfits: they
-// are due, but cannot be called. It returns the handlers of the cycle, with those that wait
+// would be called, but cannot. It returns the handlers of the cycle, with those that wait
 // and without those that are skipped. It asks only about handlers that are about to be called.
 func (p *Plan) collectMisfits(selected registry.Handlers) registry.Handlers {
 	return selected.Where(func(d *handler.Declaration) bool {
@@ -30,19 +30,14 @@ func (p *Plan) collectMisfits(selected registry.Handlers) registry.Handlers {
 		if err == nil || p.Reason == cause.Delete && d.OnMisfit == handler.CallUntyped {
 			return true
 		}
-		waits := p.Reason != cause.Delete || p.mustWaitFor(d)
+		// An object that no handler has worked on has nothing to clean up before its deletion.
+		waits := p.Reason != cause.Delete || d.HoldsDeletion() && d.OnMisfit == handler.Hold && p.wasHandled()
 		p.Misfits = append(p.Misfits, Misfit{d, err, waits})
 		if waits {
 			p.Cycle.Progress.SetMisfit(d.ID, err)
 		}
 		return waits
 	})
-}
-
-// mustWaitFor reports whether a deletion waits for a handler that does not fit. An object that
-// no handler has worked on has nothing to clean up.
-func (p *Plan) mustWaitFor(d *handler.Declaration) bool {
-	return d.HoldsDeletion() && d.OnMisfit == handler.Hold && p.wasHandled()
 }
 
 // wasHandled reports whether a handler may have worked on the object before its deletion.
@@ -58,16 +53,13 @@ func (p *Plan) wasHandled() bool {
 // needs the finalizer. A handler that does not fit is waited for if other handlers have worked
 // on the object, or are about to. It asks only about objects that do not have the finalizer.
 func (p *Plan) canHoldDeletion(changing registry.Handlers) bool {
+	// If no handler of the cycle can be called, the cycle stays open, and nothing is stored. There are no
+	// misfits of background handlers yet.
+	onlyMisfits := len(p.Misfits) > 0 && len(p.Misfits) == len(p.Handlers)
 	return p.HasFinalizer || slices.ContainsFunc(changing, func(d *handler.Declaration) bool {
 		return d.HoldsDeletion() && d.InScope(&p.Cause) && (d.OnMisfit == handler.CallUntyped ||
-			d.Misfit(&p.Cause) == nil || d.OnMisfit == handler.Hold && (p.wasHandled() || !p.waitsForMisfitsOnly()))
+			d.Misfit(&p.Cause) == nil || d.OnMisfit == handler.Hold && (p.wasHandled() || !onlyMisfits))
 	})
-}
-
-// waitsForMisfitsOnly reports whether no handler of the cycle can be called, so that the cycle
-// stays open, and nothing is stored. It is for plans without background handlers yet.
-func (p *Plan) waitsForMisfitsOnly() bool {
-	return len(p.Misfits) > 0 && len(p.Misfits) == len(p.Handlers)
 }
 
 // WithoutMisfits returns the handlers that can be called, and adds the others to the Misfits. They are no change

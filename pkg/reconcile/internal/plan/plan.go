@@ -45,72 +45,57 @@ func Make(f Facts) *Plan {
 	p := &Plan{Deleting: f.Arguments.Body.Deleting(), HasFinalizer: f.HasFinalizer}
 	p.CallContext = f.Arguments
 	if len(f.Handlers.Changing) > 0 {
-		p.detect(f)
-		reruns := p.readRequests(f)
-		reruns = append(reruns, p.outdated(f)...)
-		p.selectHandlers(f, reruns)
-		p.Unserved = f.Handlers.Unserved.HoldDeletion(&p.Cause)
-		p.NeedsFinalizer = (p.Unserved || f.Handlers.Changing.HoldDeletion(&p.Cause)) && p.canHoldDeletion(f.Handlers.Changing)
+		p.planChange(f)
 	}
 	p.selectBackground(f)
 	return p
 }
 
-// detect determines what has happened to the object.
-func (p *Plan) detect(f Facts) {
+// planChange determines what has happened to the object, and which handlers are called for it.
+func (p *Plan) planChange(f Facts) {
 	stored := f.Stored
 	p.Cycle = &record.Cycle{Declared: f.Handlers.IDs, Base: stored.Base, Old: stored.Old, New: stored.New, Progress: stored.Progress}
 	p.Old, p.New, p.Diff = p.Cycle.Difference()
+	// An open cycle counts as a change although it was taken back: the handlers that have seen it must also
+	// see its reversal.
+	change := cause.Same
+	switch {
+	case p.Old == nil:
+		change = cause.Never
+	case len(p.Diff) > 0 || p.Cycle.Progress.Stored().HasOpen(cause.Update):
+		change = cause.Changed
+	}
 	p.Reason, p.Initial = cause.Detect(cause.Observation{
-		Deleting: p.Deleting, Held: p.HasFinalizer, Change: p.change(), Initial: f.Memory.Initial,
+		Deleting: p.Deleting, Held: p.HasFinalizer, Change: change, Initial: f.Memory.Initial,
 	})
 	p.Cycle.Reason = p.Reason
 	p.Cycle.Reopen(stored)
 	p.InScope = f.Handlers.Changing.InScope(&p.Cause)
-}
 
-// change compares the essence with the one that was last handled. An open cycle counts as a
-// change although it was taken back: the handlers that have seen it must also see its
-// reversal.
-func (p *Plan) change() cause.Change {
-	switch {
-	case p.Old == nil:
-		return cause.Never
-	case len(p.Diff) > 0 || p.Cycle.Progress.Stored().HasOpen(cause.Update):
-		return cause.Changed
-	default:
-		return cause.Same
+	// People can request to call handlers again. An object to which nothing has happened is resumed for them,
+	// with old and new values that are equal.
+	var reruns []string
+	if p.InScope && p.Reason != cause.Free {
+		p.Requests = f.Requests.Read(p.CallContext.Body)
+		reruns = p.Requests.Reruns(p.Cycle.Progress)
+		if p.Reason == cause.NoOp && slices.ContainsFunc(reruns, func(id string) bool { return p.rerunnable(f, id) != nil }) {
+			p.Reason = cause.Resume
+			p.Cycle.Reason = cause.Resume
+		}
 	}
-}
+	// Revisions have the same effect, but the object is updated for them.
+	if f.Revisions != nil {
+		outdated := f.Revisions.Outdated(f.Handlers.Revised, p.Subject(f.Key))
+		if len(outdated) > 0 {
+			p.Reason = cause.Update
+			p.Cycle.Reason = cause.Update
+		}
+		reruns = append(reruns, outdated...)
+	}
 
-// readRequests reads the requests of people, and returns the handlers to call again. An
-// object to which nothing has happened is resumed for them: with old and new values that are
-// equal.
-func (p *Plan) readRequests(f Facts) (reruns []string) {
-	if !p.InScope || p.Reason == cause.Free {
-		return nil
-	}
-	p.Requests = f.Requests.Read(p.CallContext.Body)
-	reruns = p.Requests.Reruns(p.Cycle.Progress)
-	if p.Reason == cause.NoOp && slices.ContainsFunc(reruns, func(id string) bool { return p.rerunnable(f, id) != nil }) {
-		p.Reason = cause.Resume
-		p.Cycle.Reason = cause.Resume
-	}
-	return reruns
-}
-
-// outdated returns the handlers that must be called again because of their revisions. An object
-// to which nothing has happened is updated for them, with old and new values that are equal.
-func (p *Plan) outdated(f Facts) []string {
-	if f.Revisions == nil {
-		return nil
-	}
-	ids := f.Revisions.Due(f.Handlers.Revised, p.Subject(f.Key))
-	if len(ids) > 0 {
-		p.Reason = cause.Update
-		p.Cycle.Reason = cause.Update
-	}
-	return ids
+	p.selectHandlers(f, reruns)
+	p.Unserved = f.Handlers.Unserved.HoldDeletion(&p.Cause)
+	p.NeedsFinalizer = (p.Unserved || f.Handlers.Changing.HoldDeletion(&p.Cause)) && p.canHoldDeletion(f.Handlers.Changing)
 }
 
 // Subject returns the object as the revisions of handlers see it.

@@ -19,19 +19,27 @@ func (p *Plan) selectHandlers(f Facts, reruns []string) {
 		p.Requests.Apply(p.Cycle.Progress, requests.Handlers{Declared: f.Handlers.Declared}, p.Reason)
 		return
 	}
-	selected := p.withReruns(f, p.Selected(f), reruns)
-	p.Requests.Apply(p.Cycle.Progress, requests.Handlers{Due: selected, Declared: f.Handlers.Declared}, p.Reason)
+	selected := p.Selected(f)
+	if p.Reason != cause.Delete {
+		for _, id := range reruns {
+			again := p.rerunnable(f, id)
+			if again != nil && !slices.ContainsFunc(selected, func(d *handler.Declaration) bool { return d.ID == id }) {
+				selected = append(slices.Clip(selected), again)
+			}
+		}
+	}
+	p.Requests.Apply(p.Cycle.Progress, requests.Handlers{Selected: selected, Declared: f.Handlers.Declared}, p.Reason)
 	p.Cycle.Skipped = p.Requests.HasSkipped()
 	p.Handlers = p.collectMisfits(selected)
 	p.InScope = p.InScope || len(p.Handlers) > 0 // a change that is taken back may leave the scope
 	changing := f.Handlers.Changing              // not the facts, whose essences must not stay in memory while handlers run
 	p.Cycle.IsDue = func(id string, before, after object.Essence) bool {
-		return IsDue(changing, p.CallContext, id, before, after)
+		return IsSelected(changing, p.CallContext, id, before, after)
 	}
 	p.Cycle.HoldOnFailure = IDsOf(p.Handlers.Where(func(d *handler.Declaration) bool { return d.Hold }))
 }
 
-// Selected returns the handlers for this change. They are due for the difference between the
+// Selected returns the handlers for this change. They are for the difference between the
 // base and the current state, or were called for a change that was taken back before they
 // succeeded.
 func (p *Plan) Selected(f Facts) registry.Handlers {
@@ -49,20 +57,6 @@ func (p *Plan) Selected(f Facts) registry.Handlers {
 	return append(selected, f.Handlers.Changing.TakenBack(&p.Cause, selected, p.Cycle.Progress.IsRetrying)...)
 }
 
-// withReruns adds the handlers that are called again.
-func (p *Plan) withReruns(f Facts, selected registry.Handlers, ids []string) registry.Handlers {
-	if p.Reason == cause.Delete {
-		return selected
-	}
-	for _, id := range ids {
-		again := p.rerunnable(f, id)
-		if again != nil && !slices.ContainsFunc(selected, func(d *handler.Declaration) bool { return d.ID == id }) {
-			selected = append(slices.Clip(selected), again)
-		}
-	}
-	return selected
-}
-
 // rerunnable returns the declaration for calling a handler again, or nil if there is none, or
 // if it does not match the object.
 func (p *Plan) rerunnable(f Facts, id string) *handler.Declaration {
@@ -75,8 +69,8 @@ func (p *Plan) rerunnable(f Facts, id string) *handler.Declaration {
 	return f.Handlers.Changing[i]
 }
 
-// IsDue reports whether a handler is for the change between two states of the object of the arguments.
-func IsDue(changing registry.Handlers, arguments handler.CallContext, id string, before, after object.Essence) bool {
+// IsSelected reports whether a handler is for the change between two states of the object of the arguments.
+func IsSelected(changing registry.Handlers, arguments handler.CallContext, id string, before, after object.Essence) bool {
 	change := diff.Compute(before, after, diff.Full)
 	if len(change) == 0 {
 		return false

@@ -36,26 +36,18 @@ func (b *Backlog) Push(key object.Key, event object.WatchEvent) {
 	case b.lastOnly:
 		b.waiting[key] = []object.WatchEvent{event}
 	default:
-		b.waiting[key] = b.appended(b.waiting[key], event)
+		events := b.waiting[key]
+		events = append(events, event)
+		if len(events) > b.limit {
+			// The oldest modification is dropped, because the next one includes it. The last event, additions,
+			// and deletions are never dropped.
+			oldest := slices.IndexFunc(events[:len(events)-1], func(e object.WatchEvent) bool { return e.Type == watch.Modified })
+			if oldest >= 0 {
+				events = slices.Delete(events, oldest, oldest+1)
+			}
+		}
+		b.waiting[key] = events
 	}
-}
-
-func (b *Backlog) appended(events []object.WatchEvent, event object.WatchEvent) []object.WatchEvent {
-	events = append(events, event)
-	if len(events) > b.limit {
-		return merged(events)
-	}
-	return events
-}
-
-// merged drops the oldest modification except the last event, because the next one includes
-// it. Additions and deletions are never dropped.
-func merged(events []object.WatchEvent) []object.WatchEvent {
-	oldest := slices.IndexFunc(events[:len(events)-1], func(e object.WatchEvent) bool { return e.Type == watch.Modified })
-	if oldest < 0 {
-		return events
-	}
-	return slices.Delete(events, oldest, oldest+1)
 }
 
 // Take removes and returns the events of an object.

@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -119,6 +120,7 @@ func (q *Queue) recordAdded(options priorityqueue.AddOpts, keys []object.Key) (i
 	return idle
 }
 
+// recordTaken records that a worker has taken an object, and returns its priority for the controller.
 func (q *Queue) recordTaken(key object.Key, priority int) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -129,7 +131,12 @@ func (q *Queue) recordTaken(key object.Key, priority int) int {
 		q.since = maps.Collect(maps.All(q.since))
 		q.most = len(q.since)
 	}
-	return q.countTurn(priority)
+	if priority <= initialPriority {
+		q.listed.take(initialPriority - priority)
+		return handler.LowPriority
+	}
+	q.live.take(-priority)
+	return 0
 }
 
 // State returns the state of the queue. A nil queue is empty.

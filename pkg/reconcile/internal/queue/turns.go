@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
@@ -69,15 +68,4 @@ func (q *Queue) join(keys ...object.Key) {
 		q.mu.Unlock()
 		q.PriorityQueue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, key)
 	}
-}
-
-// countTurn counts an object that was taken, and returns its priority for the controller. The
-// lock is held.
-func (q *Queue) countTurn(priority int) int {
-	if priority <= initialPriority {
-		q.listed.take(initialPriority - priority)
-		return handler.LowPriority
-	}
-	q.live.take(-priority)
-	return 0
 }

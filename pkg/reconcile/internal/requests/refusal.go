@@ -12,7 +12,7 @@ import (
 
 // whyNot returns why a request cannot be about the id now, or nil if it can.
 func (h Handlers) whyNot(verb request.Verb, id string, progress *call.Progress, reason cause.Reason) *problem {
-	for _, d := range h.Due {
+	for _, d := range h.Selected {
 		if d.ID == id || slices.Contains(progress.Load(d.ID).Subrefs, id) {
 			return nil
 		}
@@ -35,7 +35,7 @@ func (h Handlers) whyNot(verb request.Verb, id string, progress *call.Progress, 
 			similar = append(similar, d.ID)
 		}
 	}
-	for _, d := range h.Due {
+	for _, d := range h.Selected {
 		similar = append(similar, progress.Load(d.ID).Subrefs...)
 	}
 	similar = request.Suggest(id, similar)
@@ -47,7 +47,7 @@ func (h Handlers) whyNot(verb request.Verb, id string, progress *call.Progress, 
 		return because("no handler of this resource has the id %s", id)
 	case verb == request.Rerun:
 		return because("it is a sub-handler: rerun its parent %s, which registers it", parent)
-	case slices.ContainsFunc(h.Due, func(d *handler.Declaration) bool { return d.ID == parent }):
+	case slices.ContainsFunc(h.Selected, func(d *handler.Declaration) bool { return d.ID == parent }):
 		return because("it is a sub-handler that its parent %s has not registered", parent)
 	default:
 		nothing := nothingWaits(parent, verb, reason)

@@ -75,7 +75,7 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 			})
 			due := all.Where(func(d *handler.Declaration) bool { return d.ID == test.due })
 			read := requests.NewReader(prefix).Read(annotated(map[string]any{prefix + "/request-" + test.verb: "1 " + test.id}))
-			read.Apply(progress, requests.Handlers{Due: due, Declared: all}, test.reason)
+			read.Apply(progress, requests.Handlers{Selected: due, Declared: all}, test.reason)
 			if len(read.Notes) != 1 || !read.Notes[0].Refused || !strings.HasSuffix(read.Notes[0].Message, test.want) {
 				t.Errorf("got %+v", read.Notes)
 			}

@@ -196,8 +196,8 @@ func isResuming(progress *call.Progress, id string) bool {
 
 // Handlers are those that a request can be about.
 type Handlers struct {
-	// Due are the handlers for what has happened to the object, if anything has.
-	Due registry.Handlers
+	// Selected are the handlers for what has happened to the object, if anything has.
+	Selected registry.Handlers
 	// Declared are all handlers of the resource.
 	Declared registry.Handlers
 }

@@ -80,7 +80,7 @@ func TestRequestsChangeTheProgress(t *testing.T) {
 			annotations := map[string]any{prefix + "/request-" + test.verb: test.value}
 			read := reader.Read(annotated(annotations))
 			read.Reruns(progress)
-			read.Apply(progress, requests.Handlers{Due: handlersOf(t, "fn")}, test.reason)
+			read.Apply(progress, requests.Handlers{Selected: handlersOf(t, "fn")}, test.reason)
 			state := progress.Load("fn")
 			if due := state.RemainingDelay(time.Now()) == 0; due != test.due || state.Finished() != test.ended {
 				t.Errorf("due: %t, got %+v", due, state.Record)
@@ -96,7 +96,7 @@ func TestRequestsChangeTheProgress(t *testing.T) {
 			// The same value is honored once.
 			annotations[key] = value
 			again := reader.Read(annotated(annotations))
-			again.Apply(progress, requests.Handlers{Due: handlersOf(t, "fn")}, test.reason)
+			again.Apply(progress, requests.Handlers{Selected: handlersOf(t, "fn")}, test.reason)
 			if key, _ := again.Record(); key != "" || len(again.Notes) > 0 {
 				t.Errorf("it was honored again: %+v", again.Notes)
 			}

@@ -49,9 +49,9 @@ func handlerOf(d *handler.Declaration, key object.Key) Handler {
 	return Handler{Resource: key.Resource, ID: d.ID, Revision: d.Revision, Plan: d.Rollout}
 }
 
-// Due returns the ids of the handlers that must be called again: those that were handled under
+// Outdated returns the ids of the handlers that must be called again: those that were handled under
 // another revision, and whose rollout allows it.
-func (v *Reviser) Due(revised registry.Handlers, s Subject) []string {
+func (v *Reviser) Outdated(revised registry.Handlers, s Subject) []string {
 	if len(revised) == 0 || !s.wasHandled() {
 		return nil
 	}

@@ -378,6 +378,7 @@ func (c *Children) View(link Link, view func(children []Child)) {
 	view(c.families[link].children())
 }
 
+// children returns the members, sorted by resource, namespace, and name. A nil family has none.
 func (f *family) children() []Child {
 	if f == nil {
 		return nil
@@ -386,19 +387,16 @@ func (f *family) children() []Child {
 	for child := range f.members {
 		all = append(all, *child)
 	}
-	slices.SortFunc(all, compare)
+	slices.SortFunc(all, func(a, b Child) int {
+		byKind := 0
+		if a.Kind != b.Kind {
+			byKind = strings.Compare(a.Kind.String(), b.Kind.String())
+		}
+		return cmp.Or(
+			byKind,
+			strings.Compare(a.Snapshot.GetNamespace(), b.Snapshot.GetNamespace()),
+			strings.Compare(a.Snapshot.GetName(), b.Snapshot.GetName()),
+		)
+	})
 	return all
-}
-
-// compare orders children by resource, namespace, and name.
-func compare(a, b Child) int {
-	byKind := 0
-	if a.Kind != b.Kind {
-		byKind = strings.Compare(a.Kind.String(), b.Kind.String())
-	}
-	return cmp.Or(
-		byKind,
-		strings.Compare(a.Snapshot.GetNamespace(), b.Snapshot.GetNamespace()),
-		strings.Compare(a.Snapshot.GetName(), b.Snapshot.GetName()),
-	)
 }

@@ -108,22 +108,17 @@ func (f *Following) newCall(event Event) *childCall {
 		f.pending = map[types.UID]*childCall{}
 	}
 	f.count++
-	call := &childCall{id: f.idOf(event.Child), uid: event.Child.Snapshot.GetUID(), order: f.count}
+	// People see the id: "pods/name", or "pods/namespace/name" in another namespace than the parent's.
+	id := event.Child.Kind.Plural + "/"
+	child := event.Child.Snapshot
+	if child.GetNamespace() != f.parent.Namespace {
+		id += child.GetNamespace() + "/"
+	}
+	call := &childCall{id: id + child.GetName(), uid: child.GetUID(), order: f.count}
 	if event.Change != Created && event.Change != Arrived {
 		call.former = event.Before
 	}
 	return call
-}
-
-// idOf returns the id of a child, which people see: "pods/name", or "pods/namespace/name" in
-// another namespace than the parent's.
-func (f *Following) idOf(child Child) string {
-	id := child.Kind.Plural + "/"
-	namespace := child.Snapshot.GetNamespace()
-	if namespace != f.parent.Namespace {
-		id += namespace + "/"
-	}
-	return id + child.Snapshot.GetName()
 }
 
 func (f *Following) remove(call *childCall) {
@@ -143,16 +138,27 @@ func (f *Following) IsPending() bool {
 // Calls implements Trigger. Two children that had the same name one after another
 // have their calls one after another.
 func (f *Following) Calls() []*handler.Declaration {
-	if f.isAllPending() {
+	f.mu.Lock()
+	if f.all != notNeeded {
+		f.all = waiting // also after it was interrupted
+		f.pending = nil
+		f.mu.Unlock()
 		return []*handler.Declaration{handler.ForCall(f.handler, "", f.allChildren)}
 	}
+	f.mu.Unlock()
 	f.dropUnchanged()
+
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.offered = map[string]*childCall{}
+	byOrder := slices.SortedFunc(maps.Values(f.pending), func(a, b *childCall) int { return cmp.Compare(a.order, b.order) })
 	var calls []*handler.Declaration
-	for _, call := range f.sorted() {
-		d := handler.ForCall(f.handler, call.id, func() handler.ChildCall { return f.about(call) })
+	for _, call := range byOrder {
+		d := handler.ForCall(f.handler, call.id, func() handler.ChildCall {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return call.about(f.current)
+		})
 		if f.offered[d.ID] == nil {
 			f.offered[d.ID] = call
 			call.status = waiting
@@ -162,38 +168,15 @@ func (f *Following) Calls() []*handler.Declaration {
 	return calls
 }
 
-// sorted returns the pending calls in the order in which they came up.
-func (f *Following) sorted() []*childCall {
-	return slices.SortedFunc(maps.Values(f.pending), func(a, b *childCall) int { return cmp.Compare(a.order, b.order) })
-}
-
-// about returns what a call is about.
-func (f *Following) about(call *childCall) handler.ChildCall {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return call.about(f.current)
-}
-
-// isAllPending reports whether the call about all children is pending, also after it was
-// interrupted.
-func (f *Following) isAllPending() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.all == notNeeded {
-		return false
-	}
-	f.all = waiting
-	f.pending = nil
-	return true
-}
-
 // dropUnchanged drops the calls about children that are as they were. It compares them without
 // the lock, so that the watches need not wait.
 func (f *Following) dropUnchanged() {
 	f.mu.Lock()
 	compared := map[*childCall]state{}
 	for _, call := range f.pending {
-		if call.canCompare() {
+		// A call must be made anyway if it is about a new child or one that is gone, or was tried.
+		canDrop := call.former != nil && !call.now.gone && !call.tried
+		if canDrop && call.differs != call.now.snapshot {
 			compared[call] = call.now
 		}
 	}
@@ -366,9 +349,4 @@ func (c *childCall) succeed() {
 	if c.taken.gone {
 		c.former = nil
 	}
-}
-
-// canCompare reports whether it matters for the call if the child has changed at all.
-func (c *childCall) canCompare() bool {
-	return c.former != nil && !c.now.gone && !c.tried && c.differs != c.now.snapshot
 }

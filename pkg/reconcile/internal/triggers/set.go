@@ -97,7 +97,14 @@ func (s *Set) Sync(o Object) error {
 	known.stopExcept(o.Handlers)
 	for _, d := range o.Handlers {
 		if known.entry(d.ID) == nil {
-			known.start(d, records[d.ID], o.New)
+			made := &entry{id: d.ID}
+			record := records[d.ID]
+			failed := record != nil && !record.Finished()
+			if failed {
+				made.records = map[string]*storage.Record{d.ID: record}
+			}
+			made.trigger = o.New(d, failed)
+			known.handlers = append(slices.Clip(known.handlers), made)
 		}
 		if s.isAhead(o.Key, d.ID) && !o.IsAhead(d.ID) {
 			s.catchUp(o.Key, d.ID)
@@ -135,17 +142,6 @@ func (s *Set) catchUp(key object.Key, handler string) {
 	if len(s.ahead[key]) == 0 {
 		delete(s.ahead, key)
 	}
-}
-
-// start adds the trigger of a handler. The record is that of an earlier process, or nil.
-func (t *triggered) start(d *handler.Declaration, record *storage.Record, create func(d *handler.Declaration, failed bool) Trigger) {
-	made := &entry{id: d.ID}
-	failed := record != nil && !record.Finished()
-	if failed {
-		made.records = map[string]*storage.Record{d.ID: record}
-	}
-	made.trigger = create(d, failed)
-	t.handlers = append(slices.Clip(t.handlers), made)
 }
 
 func (t *triggered) stopExcept(wanted registry.Handlers) {
@@ -217,39 +213,34 @@ func (s *Set) Calls(key object.Key, isExcluded func(handler string) bool) *Calls
 		return nil
 	}
 	c := &Calls{of: t, owners: map[string]*entry{}, begun: map[string]struct{}{}}
-	c.Progress = call.NewProgress(c.record)
-	for _, e := range t.handlers {
-		if !e.trigger.IsPending() || !isExcluded(e.id) {
-			c.add(e)
+	c.Progress = call.NewProgress(func(id string) *storage.Record {
+		owner := c.owners[id]
+		if owner == nil {
+			return nil
 		}
+		return owner.records[id]
+	})
+	for _, e := range t.handlers {
+		isPending := e.trigger.IsPending()
+		if isPending && isExcluded(e.id) {
+			continue
+		}
+		var calls []*handler.Declaration
+		if isPending {
+			calls = e.trigger.Calls()
+		}
+		for _, d := range calls {
+			c.owners[d.ID] = e
+			c.Handlers = append(c.Handlers, d)
+			c.Progress.Include(d.ID, cause.Reason(d.Kind), true)
+		}
+		// The records of the other calls are not needed anymore.
+		maps.DeleteFunc(e.records, func(id string, _ *storage.Record) bool { return c.owners[id] == nil })
 	}
 	if len(c.Handlers)+len(t.stored) == 0 {
 		return nil
 	}
 	return c
-}
-
-// add adds the calls of a handler, and drops the records of calls that are not needed anymore.
-func (c *Calls) add(e *entry) {
-	var pending []*handler.Declaration
-	if e.trigger.IsPending() {
-		pending = e.trigger.Calls()
-	}
-	for _, d := range pending {
-		c.owners[d.ID] = e
-		c.Handlers = append(c.Handlers, d)
-		c.Progress.Include(d.ID, cause.Reason(d.Kind), true)
-	}
-	maps.DeleteFunc(e.records, func(id string, _ *storage.Record) bool { return c.owners[id] == nil })
-}
-
-// record returns the record of a call.
-func (c *Calls) record(id string) *storage.Record {
-	owner := c.owners[id]
-	if owner == nil {
-		return nil
-	}
-	return owner.records[id]
 }
 
 // Begin marks a call as begun.
