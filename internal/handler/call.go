@@ -358,7 +358,6 @@ func (d *Declaration) CallIsolated(ctx context.Context, c *Call) (result any, er
 	return result, err
 }
 
-// callObserved is the rest of Call for a call that is observed.
 func (d *Declaration) callObserved(ctx context.Context, c *Call) (result any, err error) {
 	err = ErrExited // unless the handler returns
 	defer observe(ctx, c)(&err)

@@ -64,32 +64,23 @@ func failures(failed map[schema.GroupVersion]error) map[schema.GroupVersion]erro
 	return down
 }
 
-// toResources converts the lists into resources, in order.
+// toResources converts the lists into resources, in order. A list is that of one group version. It
+// has subresources as separate items, such as "pods/status"; subresources of unlisted resources, as
+// some metrics servers have them, are ignored.
 func toResources(lists []*metav1.APIResourceList) ([]selector.Resource, error) {
-	var resources []selector.Resource
+	var all []selector.Resource
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			return nil, fmt.Errorf("the API server offers an API with an invalid group version: %w", err)
 		}
-		resources = append(resources, resourcesOf(gv, list.APIResources)...)
-	}
-	slices.SortFunc(resources, func(a, b selector.Resource) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Plural, b.Plural), cmp.Compare(a.Version, b.Version))
-	})
-	return resources, nil
-}
-
-// resourcesOf converts the resources of one group version. The list has subresources
-// as separate items, such as "pods/status"; subresources of unlisted resources, as
-// some metrics servers have them, are ignored.
-func resourcesOf(gv schema.GroupVersion, items []metav1.APIResource) []selector.Resource {
-	var resources []selector.Resource
-	subresources := map[string][]string{}
-	for _, item := range items {
-		if parent, name, sub := strings.Cut(item.Name, "/"); sub {
-			subresources[parent] = append(subresources[parent], name)
-		} else {
+		var resources []selector.Resource
+		subresources := map[string][]string{}
+		for _, item := range list.APIResources {
+			if parent, name, isSub := strings.Cut(item.Name, "/"); isSub {
+				subresources[parent] = append(subresources[parent], name)
+				continue
+			}
 			resources = append(resources, selector.Resource{
 				Group:      gv.Group,
 				Version:    gv.Version,
@@ -102,12 +93,16 @@ func resourcesOf(gv schema.GroupVersion, items []metav1.APIResource) []selector.
 				Verbs:      item.Verbs,
 			})
 		}
+		for i, r := range resources {
+			resources[i].Subresources = subresources[r.Plural]
+			resources[i].Status = slices.Contains(subresources[r.Plural], "status")
+		}
+		all = append(all, resources...)
 	}
-	for i, r := range resources {
-		resources[i].Subresources = subresources[r.Plural]
-		resources[i].Status = slices.Contains(subresources[r.Plural], "status")
-	}
-	return resources
+	slices.SortFunc(all, func(a, b selector.Resource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Plural, b.Plural), cmp.Compare(a.Version, b.Version))
+	})
+	return all, nil
 }
 
 // markPreferred marks one version of every resource: the one that its group prefers

@@ -239,12 +239,9 @@ func (s *Session) send(ctx context.Context, u *Update, part string, merge, their
 	snapshot, err := s.target.API.Patch(ctx, s.target.Key.NamespacedName, s.subresourceOf(part), text)
 	s.writer.Metrics.Write(s.target.Key.Resource, u.reason(part), answerOf(err))
 	if err != nil {
-		switch {
-		case isRejected(err) || isForbidden(err): // nothing was written: what is known of the object holds
-			u.inFlight = before
-			s.state.mustRead = false
-		case apierrors.IsConflict(err): // nothing was written, but the object has changed
-			u.inFlight = before
+		if isRejected(err) || isForbidden(err) || apierrors.IsConflict(err) {
+			u.inFlight = before                          // nothing was written
+			s.state.mustRead = apierrors.IsConflict(err) // the object has changed
 		}
 		if s.subresourceOf(part) != "" && apierrors.IsNotFound(err) {
 			return &statusNotFoundError{err}

@@ -320,10 +320,14 @@ func (s *Session) isolateForbidden(ctx context.Context, u *Update, refusal error
 	s.state.edits = nil
 	u.withheld.all = suspects
 	u.withhold(refusal, suspects...)
-	if len(suspects) == 0 || len(suspects) == 1 && !withConditions {
+	parts := len(suspects)
+	if withConditions {
+		parts++
+	}
+	if parts == 1 { // it is withheld, so possibly nothing is left to write
 		records, err := s.recordsPatch(ctx, u, nil)
 		if err != nil || len(patch.Minimal(s.body.Raw(), records)) == 0 {
-			return err // there is only one part, which is withheld
+			return err
 		}
 	}
 	if err := s.dryRun(ctx, u); err != nil {
