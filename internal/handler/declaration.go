@@ -76,7 +76,7 @@ type Declaration struct {
 	Interval     time.Duration             // between the calls of a timer; 0 for a single call
 	IntervalFunc func(*Call) time.Duration // computes the interval after each call; nil for Interval
 	Sharp        bool                      // the interval is measured from start to start
-	Idle         time.Duration             // how long the object must be unchanged for a timer
+	Idle         time.Duration             // how long the object must be unchanged for a timer, or for a handler of changes
 	Schedule     *Schedule                 // of a timer, instead of an interval; nil if there is none
 
 	CancellationBackoff time.Duration  // from the stop signal of a daemon to its cancellation

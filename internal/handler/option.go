@@ -102,6 +102,7 @@ var (
 	delayed   = audience{backgroundKinds, false, "Daemon and Timer"}
 	daemons   = audience{[]Kind{OnDaemon}, false, "Daemon"}
 	timers    = audience{[]Kind{OnTimer}, false, "Timer"}
+	idling    = audience{[]Kind{OnTimer, OnCreate, OnUpdate, OnField}, true, "Timer, OnCreate, OnUpdate, OnField, and Ensure"}
 	reviews   = audience{admissionKinds, false, "OnValidate and OnMutate"}
 	children  = audience{[]Kind{OnChild}, false, "OnChild"}
 	drifts    = audience{[]Kind{OnDrift}, false, "OnDrift"}

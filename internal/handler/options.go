@@ -543,13 +543,13 @@ func Sharp() BackgroundOption {
 	return backgroundOption{setting{"Sharp", timers, func(d *Declaration) { d.Sharp = true }}}
 }
 
-// Idle calls the timer only if the object has not changed for this time. The object's
-// creation and the start of the operator count as changes; changes of the status and of
+// Idle calls a timer, or a handler of creations, updates, and fields, only if the object has not changed for this
+// time. The object's creation and the start of the operator count as changes; changes of the status and of
 // the operator's own records do not.
 //
 // Specification: Timers, "Idling".
-func Idle(idle time.Duration) BackgroundOption {
-	return backgroundOption{setting{"Idle", timers, func(d *Declaration) { d.Idle = idle }}}
+func Idle(idle time.Duration) Option {
+	return Option{setting{"Idle", idling, func(d *Declaration) { d.Idle = idle }}}
 }
 
 // CancellationBackoff is how long a daemon may take to stop by itself before its context

@@ -113,7 +113,8 @@
 //	InitialDelay, InitialDelayFunc           Daemon, Timer
 //	CancellationBackoff, CancellationTimeout,
 //	CancellationPolling                      Daemon
-//	Interval, IntervalFunc, Sharp, Idle,
+//	Idle                                     Timer, OnCreate, OnUpdate, OnField, Ensure
+//	Interval, IntervalFunc, Sharp,
 //	Schedule, ScheduleFunc                   Timer
 //	TimeZone, CatchUp                        ScheduleOption: of Schedule and ScheduleFunc
 //	Operations, Subresource, SideEffects,

@@ -244,9 +244,12 @@ func CatchUp(runs int) ScheduleOption { return handler.CatchUp(runs) }
 // next. A call that takes longer skips the calls that it has missed.
 func Sharp() BackgroundOption { return handler.Sharp() }
 
-// Idle calls the timer only after the object has not changed for that time. The creation of
-// the object and the start of the operator count as changes; the status does not.
-func Idle(idle time.Duration) BackgroundOption { return handler.Idle(idle) }
+// Idle calls a timer, or a handler of OnCreate, OnUpdate, OnField, or Ensure, only after the object has not
+// changed for that time. Changes meanwhile become one difference: the handler sees what it has not handled yet.
+// The creation of the object and the start of the operator count as changes; the status does not.
+//
+// The handlers of one change end together, so others of the object wait with their next change.
+func Idle(idle time.Duration) Option { return handler.Idle(idle) }
 
 // CancellationBackoff sets how long a daemon may take to stop by itself before its context
 // is canceled. It requires CancellationTimeout. The default is 0.

@@ -82,6 +82,8 @@ func TestOptionsOfOtherKindsAreMistakes(t *testing.T) {
 		{func(r *kopf.Registry) { r.OnDelete(pods, change, kopf.Revision("2")) }, "kopf.Revision is an option of "},
 		{func(r *kopf.Registry) { r.OnResume(pods, change, kopf.ValueBefore(there)) }, "kopf.ValueBefore is an option of "},
 		{func(r *kopf.Registry) { r.OnResume(pods, change, kopf.ValueAfter(there)) }, "kopf.ValueAfter is an option of "},
+		{func(r *kopf.Registry) { r.OnDelete(pods, change, kopf.Idle(time.Second)) }, "kopf.Idle is an option of "},
+		{func(r *kopf.Registry) { r.OnResume(pods, change, kopf.Idle(time.Second)) }, "kopf.Idle is an option of "},
 		{func(r *kopf.Registry) { r.OnResume(pods, change, kopf.Optional()) }, "kopf.Optional is an option of "},
 		{func(r *kopf.Registry) { r.OnResume(pods, change, kopf.HoldOnFailure()) }, "kopf.HoldOnFailure is an option of "},
 		{func(r *kopf.Registry) { r.OnResume(pods, change, kopf.Baseline()) }, "kopf.Baseline is an option of "},

@@ -2,8 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
-	"hash/fnv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -244,10 +242,8 @@ func (b *background) hasEssenceChanged(body *object.Body) (bool, error) {
 	if !b.resource.idling {
 		return false, nil
 	}
-	text, err := json.Marshal(b.engine.records.Essence(body, b.resource.Fields))
-	digest := fnv.New64a()
-	_, _ = digest.Write(text) // never fails
+	digest, err := digestOf(b.engine.records.Essence(body, b.resource.Fields))
 	before := b.essence
-	b.essence = digest.Sum64()
-	return before != b.essence, err
+	b.essence = digest
+	return before != digest, err
 }

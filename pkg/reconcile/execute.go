@@ -23,7 +23,7 @@ var errTakeTurns = errors.New("the pass has taken long enough")
 
 // prepare adds the selected handlers to the cycle, and makes the runners that call them and
 // the triggered handlers.
-func (p *pass) prepare(c *cycle) {
+func (p *pass) prepare(c *cycle) error {
 	if !c.NothingToDo() {
 		p.announce(c)
 		c.include()
@@ -35,6 +35,9 @@ func (p *pass) prepare(c *cycle) {
 				c.Cycle.Progress.Load(d.ID).LeaveOut(since)
 			}
 		}
+		if err := p.awaitIdle(c); err != nil {
+			return err
+		}
 		c.runner = p.newRunner(c, c.Cycle.Progress)
 		c.runner.Skipped = func(d *handler.Declaration, why string) {
 			p.report.Log.Info("The handler is skipped, because its turn never comes.", "handler", d.ID, "reason", why)
@@ -44,6 +47,7 @@ func (p *pass) prepare(c *cycle) {
 	if c.calls.Calls != nil && len(c.calls.Handlers) > 0 {
 		c.calls.runner = p.newTriggeredRunner(c)
 	}
+	return nil
 }
 
 func (p *pass) newRunner(c *cycle, progress *call.Progress) *call.Runner {

@@ -147,9 +147,10 @@ func (m *memos) without(uid types.UID) *memos {
 
 // objects contains the states of all objects. It is safe for concurrent use.
 type objects struct {
-	mu     sync.Mutex
-	states map[object.Key]*objectState
-	held   heldobjects.Set
+	mu      sync.Mutex
+	states  map[object.Key]*objectState
+	held    heldobjects.Set
+	changes lastChanges
 	// triggers has the calls for what happens to other objects.
 	triggers triggers.Set
 	// misfits summarizes the objects that do not fit the Go types of handlers.
@@ -212,6 +213,7 @@ func (o *objects) in(stream object.StreamKey) []object.Key {
 // over the object can be running.
 func (o *objects) remove(key object.Key, reason stop.Reason) *background {
 	o.triggers.Forget(key)
+	o.changes.forget(key)
 	o.mu.Lock()
 	known := o.states[key]
 	delete(o.states, key)

@@ -255,7 +255,9 @@ func (p *pass) advance(ctx context.Context) (next nextPass, err error) {
 			return nextPass{}, err
 		}
 
-		p.prepare(c)
+		if err := p.prepare(c); err != nil {
+			return nextPass{}, err
+		}
 		if c.hasDue() {
 			p.startCalls(c)
 			p.calling = c

@@ -41,6 +41,8 @@ type resource struct {
 	drifting registry.Handlers
 	// asChild is set if the objects can be children of others.
 	asChild *triggers.ChildKind
+	// awaitsIdle is set if handlers of changes wait until their object is idle.
+	awaitsIdle bool
 	// runsCode is set if code of users decides about the handlers.
 	runsCode bool
 	// leaving contains the daemons of objects that are no longer watched.
@@ -60,7 +62,9 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 	}
 	r.drifting = handlers.OfKind(handler.OnDrift)
 	r.runsCode = slices.ContainsFunc(handlers, (*handler.Declaration).RunsCode)
-	r.idling = slices.ContainsFunc(r.Background, func(d *handler.Declaration) bool { return d.Idle > 0 })
+	isIdle := func(d *handler.Declaration) bool { return d.Idle > 0 }
+	r.idling = slices.ContainsFunc(r.Background, isIdle)
+	r.awaitsIdle = slices.ContainsFunc(r.Changing, isIdle)
 	return r
 }
 

@@ -205,6 +205,9 @@ func (s changing) ofSelected(h inspection.Handler, r storage.Record, recorded bo
 		case !h.Verdict.Filter.Matches(): // on request, or because it has seen a change that was taken back
 			again = " again"
 		}
+		if h.Idle > 0 && !s.isDeleted() {
+			past += fmt.Sprintf(", when the object has not changed for %s", duration(h.Idle))
+		}
 		return string(verdict.Due), beforeError("will run"+again+past, s.limit(h, r)), ""
 	}
 }

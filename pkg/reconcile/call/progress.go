@@ -21,6 +21,7 @@ type State struct {
 	unstarted   bool            // this pass has made the record, and the handler was not called yet
 	waiting     bool            // the handler waits for a slot: another pass calls it
 	outOfTurn   bool            // the handler waits for the end of others
+	postponed   time.Time       // the handler must not be called before, for a reason that is not stored
 	ahead       bool            // the handler is ahead of the cycle, without a stored record
 	registered  bool            // the handler is a sub-handler that its parent has registered in this pass
 	stale       bool            // what is stored belongs to an earlier cycle
@@ -28,7 +29,18 @@ type State struct {
 }
 
 // RemainingDelay returns how long the handler must wait for its next attempt.
-func (s *State) RemainingDelay(now time.Time) time.Duration { return max(0, s.Delayed.Sub(now)) }
+func (s *State) RemainingDelay(now time.Time) time.Duration {
+	return max(0, s.Delayed.Sub(now), s.postponed.Sub(now))
+}
+
+// Postpone lets the handler wait until a time, which is not stored. A handler that was not called yet has no record
+// meanwhile, so that its time does not run.
+func (s *State) Postpone(until time.Time) {
+	s.postponed = until
+	if s.unstarted && until.After(now()) {
+		s.dirty = false
+	}
+}
 
 // HasEnded reports whether the handler has ended in a cycle with the purpose.
 func (s *State) HasEnded(purpose cause.Reason) bool {

@@ -117,8 +117,8 @@ func background(r *kopf.Registry) {
 	r.Timer(pods, daemon)                                                     // refused
 	r.Timer(pods, event)                                                      // refused
 
-	r.OnCreate(pods, change, kopf.Interval(time.Second))          // refused
-	r.OnUpdate(pods, change, kopf.Idle(time.Second))              // refused
+	r.OnCreate(pods, change, kopf.Interval(time.Second)) // refused
+	r.OnUpdate(pods, change, kopf.Idle(time.Second))
 	r.OnDelete(pods, change, kopf.CancellationTimeout(1))         // refused
 	r.OnResume(pods, change, kopf.InitialDelay(time.Second))      // refused
 	r.OnEvent(pods, event, kopf.Sharp())                          // refused
@@ -160,6 +160,5 @@ func subhandlers(c *kopf.Change) {
 	c.Subhandler("a", change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	c.Subhandler("a", change, kopf.Field("spec"), kopf.Value(there))
 	c.Subhandler("a", change, kopf.ValueBefore(there), kopf.ValueAfter(there))
-	c.Subhandler("a", change, kopf.Idle(1)) // refused
-	c.Subhandler(change)                    // refused
+	c.Subhandler(change) // refused
 }
