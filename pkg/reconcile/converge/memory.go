@@ -263,7 +263,7 @@ func (s *store) unready(parent types.UID) (waiting, broken []string) {
 	defer s.mu.Unlock()
 	for _, hash := range s.owners[parent] {
 		of := s.states[hash]
-		if of == nil || hash != of.owner.Hash() || !of.options.WaitReady || s.calls[caller{parent, of.owner.Handler}] == nil {
+		if hash != of.owner.Hash() || !of.options.WaitReady || s.calls[caller{parent, of.owner.Handler}] == nil {
 			continue
 		}
 		for _, key := range slices.SortedFunc(maps.Keys(of.known), compareKeys) {
@@ -396,8 +396,8 @@ func (m *memory) end(wanted map[Key]bool) {
 	delay := longest(m.store.delays)
 	for key, known := range s.known {
 		changed := false
-		if uid, gone := s.running.gone[key]; gone && uid == known.uid {
-			s.lose(key, uid)
+		if s.running.gone[key] == known.uid {
+			s.lose(key, known.uid)
 			changed = true
 		} else if cached := m.store.facts[key]; cached != nil && cached.version != s.running.seen[key] {
 			changed = s.compare(known, cached)
