@@ -135,25 +135,22 @@ func (e *unreadable) Error() string { return *e.reason }
 
 // A handler can return, fail, panic, or end its goroutine, whether or not it is observed.
 func TestCallsEndWithAnError(t *testing.T) {
-	panicked := &handler.PanicError{}
 	for name, test := range map[string]struct {
-		fn   func() error
-		want error // nil: none; panicked: of its type
+		fn     func() error
+		want   error // nil: none
+		panics bool
 	}{
-		"it returns":                   {func() error { return nil }, nil},
-		"it fails":                     {func() error { return io.EOF }, io.EOF},
-		"its error cannot be read":     {func() error { return &unreadable{} }, panicked},
-		"it panics":                    {func() error { panic("oops") }, panicked},
-		"it ends its goroutine":        {func() error { runtime.Goexit(); return nil }, handler.ErrExited},
-		"it says that it has ended it": {func() error { return handler.ErrExited }, handler.ErrExited},
+		"it returns":                   {fn: func() error { return nil }},
+		"it fails":                     {fn: func() error { return io.EOF }, want: io.EOF},
+		"its error cannot be read":     {fn: func() error { return &unreadable{} }, panics: true},
+		"it panics":                    {fn: func() error { panic("oops") }, panics: true},
+		"it ends its goroutine":        {fn: func() error { runtime.Goexit(); return nil }, want: handler.ErrExited},
+		"it says that it has ended it": {fn: func() error { return handler.ErrExited }, want: handler.ErrExited},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expect := func(where string, err error) {
 				t.Helper()
-				switch {
-				case test.want == panicked && !errors.As(err, new(*handler.PanicError)), test.want == nil && err != nil:
-					t.Errorf("%s: got %v", where, err)
-				case test.want != panicked && !errors.Is(err, test.want):
+				if panicked := errors.As(err, new(*handler.PanicError)); panicked != test.panics || !test.panics && !errors.Is(err, test.want) {
 					t.Errorf("%s: got %v", where, err)
 				}
 			}

@@ -301,7 +301,7 @@ func TestAContendedChildWaitsAlone(t *testing.T) {
 			time.Sleep(10*time.Second - 1)
 			synctest.Wait()
 			n.expectCalls(t, 0)
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			n.expectCalls(t, 1)
 			n.contend("one")
