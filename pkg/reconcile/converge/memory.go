@@ -229,7 +229,9 @@ func (s *store) trigger(of *state, delay time.Duration) {
 	s.mu.Lock()
 	call := s.calls[key]
 	isPostponed := delay > 0 && of.waiting
-	of.waiting = of.waiting || delay > 0
+	if delay > 0 {
+		of.waiting = true
+	}
 	s.mu.Unlock()
 	switch {
 	case call == nil || isPostponed:
