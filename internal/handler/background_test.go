@@ -91,8 +91,29 @@ func TestTaskReportsItsStop(t *testing.T) {
 	if !closed(task.Stopped()) || task.StopReason() != stop.Exiting || !task.Wait(time.Hour) {
 		t.Errorf("got %s", task.StopReason())
 	}
-	if alone := handler.NewCall(&handler.Declaration{Kind: handler.OnDaemon}, subject(), handler.Attempt{}); closed(alone.Stopped()) || alone.Wait(0) {
+	for range 100 { // the end of the pause and the request to stop are there at the same time
+		if !task.Wait(0) {
+			t.Fatal("the request is not seen")
+		}
+	}
+	if alone := handler.NewCall(&handler.Declaration{Kind: handler.OnDaemon}, subject(), handler.Attempt{}); closed(alone.Stopped()) || alone.StopReason() != 0 || alone.Wait(0) {
 		t.Error("a daemon without a stopper is stopped")
+	}
+}
+
+func TestWaitSeesTheEndOfTheContextAfterThePause(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d := daemon(t, func(_ context.Context, task *handler.Call) error {
+		for range 100 {
+			if !task.Wait(0) {
+				return errors.New("the end is not seen")
+			}
+		}
+		return nil
+	})
+	if _, err := d.Call(ctx, handler.NewCall(d, subject(), handler.Attempt{})); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -110,7 +110,7 @@ func (c *Converger) Unready(parent types.UID) (waiting, broken []string) {
 	defer s.mu.Unlock()
 	for _, hash := range s.owners[parent] {
 		of := s.states[hash]
-		if of == nil || hash != of.owner.Hash() || !of.options.WaitReady || s.calls[caller{parent, of.owner.Handler}] == nil {
+		if hash != of.owner.Hash() || !of.options.WaitReady || s.calls[caller{parent, of.owner.Handler}] == nil {
 			continue
 		}
 		for _, key := range slices.SortedFunc(maps.Keys(of.known), compareKeys) {

@@ -218,7 +218,9 @@ func (s *store) trigger(of *state, delay time.Duration) {
 	s.mu.Lock()
 	call := s.calls[key]
 	isPostponed := delay > 0 && of.waiting
-	of.waiting = of.waiting || delay > 0
+	if delay > 0 {
+		of.waiting = true
+	}
 	s.mu.Unlock()
 	switch {
 	case call == nil || isPostponed:
@@ -297,8 +299,8 @@ func (m *memory) end(wanted map[Key]bool) {
 	delay := m.store.rule.Calm // longer than any pause
 	for key, known := range s.known {
 		changed := false
-		if uid, gone := s.running.gone[key]; gone && uid == known.uid {
-			s.lose(key, uid)
+		if s.running.gone[key] == known.uid {
+			s.lose(key, known.uid)
 			changed = true
 		} else if cached := m.store.facts[key]; cached != nil && cached.version != s.running.seen[key] {
 			changed = s.compare(known, cached)

@@ -149,10 +149,10 @@ func (r *Requests) answer(of request.Request, id, subject, outcome, rest string)
 
 const refused = "refused"
 
-// Record returns the annotation that records the new requests as honored, and its value. It
-// returns nothing if there are none.
+// Record returns the annotation that records the new requests as honored, and its value, after
+// Apply has answered them. It returns nothing if there are none.
 func (r *Requests) Record() (annotation, value string) {
-	if r == nil || len(r.fresh) == 0 && len(r.Notes) == 0 {
+	if r == nil || len(r.Notes) == 0 {
 		return "", ""
 	}
 	delete(r.handled, earlier)
@@ -174,7 +174,6 @@ func (r *Requests) Reruns(progress *call.Progress) []string {
 			ids = append(ids, fresh.Handlers...)
 		}
 	}
-	r.running = nil
 	for _, id := range r.rerun {
 		if isResuming(progress, id) && !slices.Contains(ids, id) {
 			ids = append(ids, id)
@@ -220,7 +219,9 @@ func (r *Requests) Apply(progress *call.Progress, handlers Handlers, reason caus
 				note.Instead = problem.instead
 				continue
 			}
-			r.skipped = r.skipped || fresh.Verb == request.Skip
+			if fresh.Verb == request.Skip {
+				r.skipped = true
+			}
 			r.answer(fresh, id, "The handler "+id, outcomes[fresh.Verb], " as requested.")
 		}
 	}
@@ -276,7 +277,7 @@ func apply(r request.Request, id string, progress *call.Progress, reason cause.R
 		return because("it does not wait for its next attempt")
 	case r.Verb == request.Retry:
 		progress.Retry(id)
-	case r.Verb == request.Rerun && !ended && progress.Load(id).Stored() != nil && progress.Load(id).RemainingDelay(time.Now()) > 0:
+	case r.Verb == request.Rerun && progress.Load(id).RemainingDelay(time.Now()) > 0:
 		return because("it has not ended, and waits for its next attempt").or(request.Retry)
 	case r.Verb == request.Rerun && !ended && progress.Load(id).Stored() != nil:
 		return because("it has not ended yet, and is called anyway")

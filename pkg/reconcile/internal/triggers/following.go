@@ -115,7 +115,7 @@ func (f *Following) newCall(event Event) *childCall {
 		id += child.GetNamespace() + "/"
 	}
 	call := &childCall{id: id + child.GetName(), uid: child.GetUID(), order: f.count}
-	if event.Change != Created && event.Change != Arrived {
+	if event.Change != Arrived {
 		call.former = event.Before
 	}
 	return call
@@ -199,7 +199,7 @@ func (f *Following) Begin(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	call := f.offered[id]
-	if call != nil && id != f.handler.ID {
+	if call != nil {
 		call.begin()
 	}
 }
@@ -225,7 +225,6 @@ func (f *Following) end(id string, again bool) bool {
 	call := f.offered[id]
 	delete(f.offered, id)
 	switch {
-	case call == nil:
 	case again:
 		call.status = waiting
 	case !call.again:
@@ -239,7 +238,7 @@ func (f *Following) end(id string, again bool) bool {
 	if len(f.offered) == 0 {
 		f.offered = nil
 	}
-	return call != nil && !again && f.hasNamesake(call)
+	return !again && f.hasNamesake(call)
 }
 
 // hasNamesake reports whether a call of another child of the same name is pending.
@@ -262,7 +261,6 @@ func (f *Following) allChildren() handler.ChildCall {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.all = running
-		f.pending = nil
 		found = f.snapshots(children)
 	})
 	return handler.ChildCall{Reason: cause.Resume, Children: func() []*object.Snapshot { return found }}
@@ -330,7 +328,7 @@ func (c *childCall) about(children func() []*object.Snapshot) handler.ChildCall 
 
 // isUnknown reports whether the handler has never heard of the child, which is gone.
 func (c *childCall) isUnknown() bool {
-	return c.now.gone && c.former == nil && c.status != running && !c.tried
+	return c.now.gone && c.former == nil && !c.tried
 }
 
 // begin marks the call as running.

@@ -1,6 +1,7 @@
 package triggers
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -29,7 +30,7 @@ type triggered struct {
 	uid      types.UID
 	handlers []*entry // in the order of their declarations
 	// stored are the handlers that may have a record on the object.
-	stored map[string]bool
+	stored map[string]struct{}
 }
 
 // entry is one handler of an object.
@@ -167,9 +168,9 @@ func (t *triggered) markStored(id string, isStored bool) {
 	case !isStored:
 		delete(t.stored, id)
 	case t.stored == nil:
-		t.stored = map[string]bool{id: true}
+		t.stored = map[string]struct{}{id: {}}
 	default:
-		t.stored[id] = true
+		t.stored[id] = struct{}{}
 	}
 }
 
@@ -265,10 +266,11 @@ func (c *Calls) Records() map[string]*storage.Record {
 	return wanted
 }
 
-// worst returns the record of the failing call of a handler with the most attempts, or nil if
-// none fails.
+// worst returns the record of the failing call of a handler with the most attempts, the earliest
+// of several, or nil if none fails.
 func (c *Calls) worst(e *entry) *storage.Record {
-	records := maps.Clone(e.records)
+	records := map[string]*storage.Record{}
+	maps.Copy(records, e.records)
 	for id, owner := range c.owners {
 		if owner != e {
 			continue
@@ -278,19 +280,15 @@ func (c *Calls) worst(e *entry) *storage.Record {
 		case state.Finished():
 			delete(records, id)
 		case state.Retries > 0:
-			if records == nil {
-				records = map[string]*storage.Record{}
-			}
 			records[id] = &state.Record
 		}
 	}
-	var worst *storage.Record
-	for _, r := range records {
-		if worst == nil || r.Retries > worst.Retries || r.Retries == worst.Retries && r.Started.Before(worst.Started) {
-			worst = r
-		}
+	if len(records) == 0 {
+		return nil
 	}
-	return worst
+	return slices.MaxFunc(slices.Collect(maps.Values(records)), func(a, b *storage.Record) int {
+		return cmp.Or(cmp.Compare(a.Retries, b.Retries), b.Started.Compare(a.Started))
+	})
 }
 
 // End takes over the outcomes of the calls, after the records were written.

@@ -97,8 +97,8 @@ type change struct {
 	anew    bool // the version belongs to another history than the one before
 }
 
-// change compares a version of an object with the one before. The kind is that of an object without
-// a version before.
+// change compares a version of an object with the one before. The kind is that of an object that was
+// not there before.
 func (s *snapshots) change(before, now *object.Snapshot, kind watch.EventType) change {
 	c := change{now: now, kind: kind, changed: true}
 	c.anew = s.began != "" && !relist.IsOlder(s.began, now.GetResourceVersion()) || before != nil && isOlder(now, before)
@@ -106,7 +106,6 @@ func (s *snapshots) change(before, now *object.Snapshot, kind watch.EventType) c
 	case before == nil:
 	case before.GetUID() != now.GetUID(): // deleted and created again while the watch was interrupted
 		c.deleted = before
-		c.kind = watch.Added
 	default:
 		c.kind = watch.Modified
 		c.changed = before.GetResourceVersion() != now.GetResourceVersion() || c.anew && !object.Equal(before.Body().Raw(), now.Body().Raw())

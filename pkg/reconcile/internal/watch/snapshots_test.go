@@ -61,6 +61,33 @@ func TestStoreReportsChanges(t *testing.T) {
 		"another cluster has another object of the name": {
 			known, func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-2", "3")}, "3") }, "ANEW, DELETED 7, ADDED 3",
 		},
+		"a list shows no other history after that of a backup": {
+			func(t *testing.T, s *Stream) {
+				known(t, s)
+				_ = s.Replace([]any{seen(t, "u-1", "5")}, "6")
+			},
+			func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-1", "5")}, "8") }, "",
+		},
+		"a backup has the version with another content": {
+			func(t *testing.T, s *Stream) {
+				known(t, s)
+				_ = s.Bookmark("9")
+			},
+			func(t *testing.T, s *Stream) {
+				other, err := object.ParseSnapshot([]byte(`{"metadata":{"namespace":"ns","name":"a","uid":"u-1","resourceVersion":"7","labels":{"a":"b"}}}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = s.Replace([]any{other}, "8")
+			}, "ANEW, MODIFIED 7",
+		},
+		"an object is created after a deletion": {
+			func(t *testing.T, s *Stream) {
+				known(t, s)
+				_ = s.Delete(seen(t, "u-1", "8"))
+			},
+			func(t *testing.T, s *Stream) { _ = s.Add(seen(t, "u-2", "9")) }, "ADDED 9",
+		},
 		"an object is created after a backup": {
 			func(t *testing.T, s *Stream) {
 				known(t, s)
@@ -111,6 +138,28 @@ func TestObjectIsIndexedBeforeItCanBeRead(t *testing.T) {
 			change(t, s)
 			if indexed == 0 {
 				t.Error("nothing is indexed")
+			}
+		})
+	}
+}
+
+func TestDeletedObjectIsIndexed(t *testing.T) {
+	for name, deletion := range map[string]func(t *testing.T, s *Stream){
+		"by the watch": func(t *testing.T, s *Stream) { _ = s.Delete(seen(t, "u-1", "8")) },
+		"by a list":    func(_ *testing.T, s *Stream) { _ = s.Replace(nil, "9") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var indexed []string
+			r := &recorder{indexed: func(event object.WatchEvent) { indexed = append(indexed, string(event.Type)) }}
+			s := NewStream(t.Context(), NewResource(kex, nil), "", r)
+			_ = s.Replace([]any{seen(t, "u-1", "7")}, "7")
+			if s.kept.size() != 1 || len(s.kept.all()) != 1 {
+				t.Errorf("got %v", s.kept.all())
+			}
+			indexed = nil
+			deletion(t, s)
+			if strings.Join(indexed, " ") != "DELETED" || s.kept.size() != 0 || len(s.kept.all()) != 0 || s.kept.get(nameOf(seen(t, "u-1", "7"))) != nil {
+				t.Errorf("%q is indexed, and %v are left", indexed, s.kept.all())
 			}
 		})
 	}

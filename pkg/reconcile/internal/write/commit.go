@@ -54,7 +54,7 @@ func (s *Session) Flush(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	outcome, err := s.commit(ctx)
-	if err != nil && s.body.Deleting() && isRefused(err) && !u.unstored {
+	if s.body.Deleting() && isRefused(err) && !u.unstored {
 		// The cycle that was handled before the deletion is over. The edits of its handlers are tried
 		// again with the next update.
 		s.report.Log.Info("The records of what was handled before the deletion cannot be stored, and are dropped.", "problem", err.Error())
@@ -74,7 +74,7 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 		return Outcome{Gone: true}, nil
 	case errors.Is(err, errReleased):
 		return Outcome{ChangedByOthers: true}, nil
-	case err != nil && s.countInMemory(u, err):
+	case s.countInMemory(u, err):
 		return Outcome{ChangedByOthers: s.changedByOthers}, nil
 	case err != nil:
 		return Outcome{}, err
@@ -208,11 +208,9 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	}
 	s.state.finishEdits() // a later conflict must not repeat them
 
-	// Storages in the status are an exception, and need a separate write. The end of a cycle is not computed again
-	// before it: the object has the next one already.
-	if u.endsCycle() {
-		u.statusRecords = inStatus
-	}
+	// Storages in the status are an exception, and need a separate write. The records are not computed again before
+	// it: after the end of a cycle, the object has the next one already.
+	u.statusRecords = inStatus
 	return s.send(ctx, u, "status", patch.Minimal(s.body.Raw(), inStatus), nil)
 }
 

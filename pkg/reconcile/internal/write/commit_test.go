@@ -6,10 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 func TestFlushWithoutAnUpdateDoesNothing(t *testing.T) {
@@ -126,6 +131,19 @@ func TestAllFailuresOfAnUnansweredWriteAreReported(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Nothing was written, so the watch shows all that there is to know.
+func TestAConflictNeedsNoPermissionToRead(t *testing.T) {
+	f := newFixture(t, m{})
+	f.faults = []fault{{before: func() { f.change(m{"spec": m{"size": int64(2)}}); f.readErr = noPermission() }}}
+	f.edit("a", appendTo("spec", "list"))
+	err := f.writeFails(Update{})
+	f.expect("forbidden", apierrors.IsForbidden(err), true)
+	f.expectSent("PATCH, GET")
+	f.flush()
+	f.expectSent("PATCH")
+	f.expect("list", f.field("spec", "list"), []any{"x"})
 }
 
 func TestAReadThatFailsAfterAConflictEndsThePass(t *testing.T) {
@@ -247,10 +265,14 @@ func TestPrunedStatusOfASubresourceIsReported(t *testing.T) {
 func TestARecordWhoseAnswerWasLostIsNotThatOfOthers(t *testing.T) {
 	f := newFixture(t, m{})
 	f.faults = []fault{{lost: errDown}}
-	_ = f.writeFails(Update{Cycle: f.finished(cause.Create, "a")})
+	f.edit("a", set("x", "spec", "a"))
+	c := f.cycle(cause.Create, "a", "b")
+	succeed(c, "a")
+	_ = f.writeFails(Update{Cycle: c})
 	f.nextPass()
 	f.refresh(f.cached())
 	f.flush()
+	f.expect("edit, finished", []any{f.field("spec", "a"), f.done["a"]}, []any{"x", 1})
 	f.expect("another instance was seen", f.report.Shared.Has(overlapping), false)
 }
 
@@ -267,4 +289,20 @@ func TestHashesAreReportedWhenTheyAreStored(t *testing.T) {
 	f.refresh(f.cached())
 	f.flush()
 	f.expect("reported", f.report.Object.Has("hashed"), true)
+}
+
+// The state of the first attempt would be stored as hashes; then another operator ends the cycle.
+func TestHashesThatAreNotStoredAreNotReported(t *testing.T) {
+	f := newFixture(t, m{})
+	f.change(m{"kind": "Secret", "apiVersion": "v1", "data": m{"key": "c2VjcmV0"}})
+	f.nextPass()
+	f.refresh(f.cached())
+	f.faults = []fault{{before: func() {
+		f.otherOperator(func(records record.Keeper, body *object.Body, into storage.Patch) error {
+			ended := &record.Cycle{Reason: cause.Create, New: records.Essence(body, nil), Progress: f.cycle(cause.Create).Progress}
+			return records.End(t.Context(), ended, body, into, f.reporter())
+		})
+	}}}
+	f.write(Update{Cycle: f.finished(cause.Create, "a")})
+	f.expect("reported", f.report.Object.Has("hashed"), false)
 }

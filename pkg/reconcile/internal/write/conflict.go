@@ -126,13 +126,11 @@ const overlapping = "\x00overlapping"
 // not replace the outcome of an attempt.
 func hasAdvanced(theirs *storage.Record, state *call.State) bool {
 	before := state.Stored()
-	found := state.Found()
-	if before == nil && found != nil && (theirs == nil || theirs.Equal(found)) {
-		return false // it was of an earlier cycle, and may be removed late
-	}
 	switch {
+	case theirs.Equal(state.Found()):
+		return false
 	case theirs == nil:
-		return before != nil
+		return before != nil // a record of an earlier cycle may be removed late
 	case before == nil || before.Purpose != theirs.Purpose:
 		return theirs.Finished() || theirs.Retries > 0
 	default:

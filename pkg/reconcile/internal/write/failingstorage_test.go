@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -20,10 +21,14 @@ type failingProgress struct {
 
 	fetch, store, purge error
 	only                string // the handler whose record cannot be read; "": all
+	fetches             *int   // counts down to the only call of Fetch that fails; nil: all do
 }
 
 func (p failingProgress) Fetch(ctx context.Context, body *object.Body, id string) (*storage.Record, error) {
-	if p.fetch != nil && (p.only == "" || p.only == id) {
+	if p.fetches != nil {
+		*p.fetches--
+	}
+	if p.fetch != nil && (p.only == "" || p.only == id) && (p.fetches == nil || *p.fetches == 0) {
 		return nil, p.fetch
 	}
 	return p.Progress.Fetch(ctx, body, id)
@@ -97,6 +102,38 @@ func TestAFailingStorageLosesNothing(t *testing.T) {
 			f.expect("edits", []any{f.field("spec", "a"), f.field("spec", "b")}, []any{"x", "x"})
 			f.expect("finished", f.done, map[string]int{"a": 1, "b": 1})
 		})
+	}
+}
+
+// Each of the reads after a conflict can fail, and ends the pass.
+func TestAStorageThatFailsOnceLosesNothing(t *testing.T) {
+	for n := 1; ; n++ {
+		f := newFixture(t, m{})
+		working := f.writer.Records.Storages
+		f.write(Update{Cycle: f.cycle(cause.Create, "a", "b", "c")})
+		f.refresh(f.cached())
+		c := f.cycle(cause.Create, "a", "b", "c")
+		for _, id := range []string{"a", "b"} {
+			c.Progress.Load(id).Retries = 1
+			c.Progress.Revise(id, call.Outcome{Final: true})
+			f.edit(id, set("x", "spec", id))
+		}
+		f.faults = []fault{{before: func() { f.change(m{"spec": m{"size": int64(2)}}) }}}
+		fetches := n
+		f.writer.Records.Storages.Progress = failingProgress{Progress: working.Progress, fetch: errStorage, fetches: &fetches}
+		_, err := f.Write(t.Context(), Update{Cycle: c})
+		if fetches > 0 {
+			f.expect("reads", n-1, 7)
+			return
+		}
+		if !errors.Is(err, errStorage) {
+			t.Fatalf("read %d: got %v", n, err)
+		}
+		f.expect("finished", len(f.done), 0)
+		f.writer.Records.Storages = working
+		f.flush()
+		f.expect("edits", []any{f.field("spec", "a"), f.field("spec", "b")}, []any{"x", "x"})
+		f.expect("finished", f.done, map[string]int{"a": 1, "b": 1})
 	}
 }
 

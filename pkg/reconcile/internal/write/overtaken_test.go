@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
+
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
@@ -53,6 +55,28 @@ func TestARecordKeepsTheSubhandlersOfAnotherOperator(t *testing.T) {
 	f.write(Update{Cycle: c})
 	f.expect("outcome", f.storedRecord("other").Success, true)
 	f.expect("sub-handlers", strings.Join(f.storedRecord("parent").Subrefs, " "), "parent/x parent/y")
+}
+
+func TestAnotherInstanceIsReportedOnce(t *testing.T) {
+	f := newFixture(t, m{})
+	var lines []string
+	f.report.Log = funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+	for retries := 1; retries < 3; retries++ {
+		f.refresh(f.cached())
+		c := f.cycle(cause.Create, "a", "b")
+		succeed(c, "a")
+		f.faults = []fault{{before: func() {
+			f.otherOperator(func(records record.Keeper, body *object.Body, into storage.Patch) error {
+				theirs := storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: retries, Message: "theirs"}
+				return records.Storages.Progress.Store(t.Context(), body, into, "a", &theirs)
+			})
+		}}}
+		f.write(Update{Cycle: c})
+		f.expect("record", f.storedRecord("a").Message, "theirs")
+	}
+	if len(lines) != 1 || !strings.Contains(lines[0], "Another instance of this operator handles the same objects at the same time") {
+		t.Errorf("got %q", lines)
+	}
 }
 
 // A handler of children writes to the object in the middle of its call. What others have done until
@@ -222,6 +246,10 @@ func TestHasAdvanced(t *testing.T) {
 	ofCycle := func(token string) *storage.Record {
 		return &storage.Record{Purpose: update, Retries: 1, Success: true, Cycle: token}
 	}
+	saying := func(r *storage.Record, message string) *storage.Record {
+		r.Message = message
+		return r
+	}
 	const earlier, open = "1", "2"
 	tests := map[string]struct {
 		theirs, before *storage.Record
@@ -236,6 +264,8 @@ func TestHasAdvanced(t *testing.T) {
 		"another attempt":                           {of(create, 2, false), of(create, 1, false), true},
 		"an end":                                    {of(create, 1, true), of(create, 1, false), true},
 		"the same end":                              {of(create, 1, true), of(create, 1, true), false},
+		"the same attempt, with another message":    {saying(of(create, 1, false), "x"), of(create, 1, false), false},
+		"the same end, with another message":        {saying(of(create, 1, true), "x"), of(create, 1, true), false},
 		"an attempt for another purpose":            {of(update, 1, false), of(create, 3, false), true},
 		"a handler waits for another purpose":       {of(update, 0, false), of(create, 3, true), false},
 		"fewer attempts, stored by a late operator": {of(create, 1, false), of(create, 2, false), false},

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"errors"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -115,6 +116,55 @@ func TestDenialOfEverythingBlamesNoHandler(t *testing.T) {
 	f.expect("record", f.storedRecord("a").Success, true)
 }
 
+// The next pass finds out what others have stored meanwhile.
+func TestOutcomesInMemoryWaitForAStorageThatWorks(t *testing.T) {
+	f := newFixture(t, deleting(ours, theirs))
+	f.rejects = func(m) error { return answer(http.StatusUnprocessableEntity) }
+	f.edit("a", set("x", "spec", "a"))
+	c := f.cycle(cause.Delete, "a", "b")
+	succeed(c, "a")
+	f.write(Update{Cycle: c})
+	working := f.writer.Records.Storages.Progress
+	f.writer.Records.Storages.Progress = failingProgress{Progress: working, fetch: errStorage}
+	f.expect("failed", errors.Is(f.retry(), errStorage), true)
+	f.writer.Records.Storages.Progress = working
+	f.flush()
+	f.expect("a", f.state.Unstored()["a"].Success, true)
+}
+
+// A creation whose records cannot be stored must not hold the deletion that follows. What its handlers have
+// written goes into the next update.
+func TestADeletionSupersedesRecordsThatCannotBeStored(t *testing.T) {
+	f := newFixture(t, m{"finalizers": []any{ours}})
+	denied := answer(http.StatusUnprocessableEntity)
+	f.rejects = func(m) error { return denied }
+	f.edit("a", set("x", "spec", "a"))
+	_ = f.writeFails(Update{Cycle: f.finished(cause.Create, "a")})
+	f.expect("denied", errors.Is(f.retry(), denied), true) // it goes on as long as the object is not being deleted
+	f.change(m{"metadata": deleting(ours, theirs)})
+	f.faults = []fault{{err: errDown}}
+	f.expect("unanswered", errors.Is(f.retry(), errDown), true)
+	f.expect("pending", f.state.HasPending(), true)
+	f.expect("outcome", f.flush() == Outcome{}, true)
+	f.expect("pending, edits, finished", []any{f.state.HasPending(), f.state.HasEdits(), f.done["a"]}, []any{false, true, 0})
+
+	f.rejects = nil
+	f.expect("outcome", f.flush() == Outcome{}, true)
+	f.write(Update{Cycle: f.finished(cause.Delete, "b"), Decision: plan.Decision{RemoveFinalizer: true}})
+	f.expect("edit, finalizers", []any{f.field("spec", "a"), f.field("metadata", "finalizers")}, []any{"x", []any{theirs}})
+}
+
+// The deletion itself is not superseded: its outcomes count in memory.
+func TestADeletionWithoutAResponseIsNotSuperseded(t *testing.T) {
+	f := newFixture(t, deleting(ours, theirs))
+	f.faults = []fault{{err: errDown}}
+	_ = f.writeFails(Update{Cycle: f.finished(cause.Delete, "a"), Decision: plan.Decision{RemoveFinalizer: true}})
+	denied := answer(http.StatusUnprocessableEntity)
+	f.rejects = func(m) error { return denied }
+	f.expect("denied", errors.Is(f.retry(), denied), true)
+	f.expect("a", f.state.Unstored()["a"].Success, true)
+}
+
 // Another operator can store what this one may not. Its outcome stands.
 func TestOutcomesOfOthersStandBesideThoseInMemory(t *testing.T) {
 	f := newFixture(t, deleting(ours, theirs))
@@ -140,6 +190,25 @@ func TestOutcomesOfOthersStandBesideThoseInMemory(t *testing.T) {
 	f.expect("edits", []any{f.field("spec", "a"), f.field("spec", "b")}, []any{nil, "x"})
 }
 
+// Another client writes between the two writes at the end of a cycle, and another operator begins the next cycle.
+func TestTheEndOfACycleRemovesNoRecordOfTheNextOne(t *testing.T) {
+	f := newFixture(t, m{})
+	f.writer.Records.Storages.Progress = storage.StatusProgress{}
+	c := f.cycle(cause.Create, "a", "b")
+	succeed(c, "a")
+	f.write(Update{Cycle: c})
+	f.refresh(f.cached())
+	f.faults = []fault{{}, {before: func() {
+		f.otherOperator(func(records record.Keeper, body *object.Body, into storage.Patch) error {
+			next := storage.Record{Started: time.Now(), Purpose: cause.Update, Retries: 1, Message: "theirs"}
+			return records.Storages.Progress.Store(t.Context(), body, into, "a", &next)
+		})
+	}}}
+	f.write(Update{Cycle: f.finished(cause.Create, "a", "b")})
+	f.expectSent("PATCH, PATCH status, PATCH, PATCH status, GET")
+	f.expect("record", f.storedRecord("a").Message, "theirs")
+}
+
 // A denial that lasts does not hold the deletion: what handlers have written is dropped, and then
 // the records.
 func TestLastingDenialHoldsNoDeletion(t *testing.T) {
@@ -160,5 +229,22 @@ func TestLastingDenialHoldsNoDeletion(t *testing.T) {
 		f.write(u)
 		f.expect("finalizers", f.field("metadata", "finalizers"), []any{theirs})
 		f.expect("finished, edit", []any{f.done["a"], f.field("spec", "a")}, []any{1, nil})
+	})
+}
+
+// Nothing is known about a denial if the server does not respond anymore.
+func TestNothingIsDroppedWithoutAResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, deleting(ours, theirs))
+		f.rejects = func(m) error { return answer(http.StatusUnprocessableEntity) }
+		f.edit("a", set("x", "spec", "a"))
+		u := Update{Cycle: f.finished(cause.Delete, "a"), Decision: plan.Decision{RemoveFinalizer: true}}
+		_ = f.writeFails(u)
+		time.Sleep(2 * refusalPatience)
+		f.rejects = inTurn(answer(http.StatusUnprocessableEntity), errDown)
+		f.expect("unanswered", errors.Is(f.writeFails(u), errDown), true)
+		f.expect("finished", f.done["a"], 0)
+		f.write(u)
+		f.expect("edit", f.field("spec", "a"), "x")
 	})
 }

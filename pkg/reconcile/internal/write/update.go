@@ -44,7 +44,7 @@ type Update struct {
 	continues bool
 	// conditions is the merge patch of the conditions in the last attempt to write.
 	conditions map[string]any
-	// statusRecords are the records in the status still to write after the main part of the end of a cycle. A later
+	// statusRecords are the records in the status still to write after the main part. At the end of a cycle, a later
 	// pass writes them if others have written to the object meanwhile: see record.Keeper.
 	statusRecords map[string]any
 	// inFlight contains writes of edits that may have been committed.
