@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-go/kopf/internal/condition"
+	"github.com/kopf-go/kopf/internal/request"
 	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
@@ -86,7 +88,7 @@ func (s *subject) state() string {
 	if !s.WasHandled { // nothing was compared
 		return "What has happened to it is not decidable here, because that depends on filters that are not."
 	}
-	if failed := (outcomes{s}).failedHandlers(); len(failed) > 0 {
+	if failed := s.failedHandlers(); len(failed) > 0 {
 		return fmt.Sprintf("It was handled, and has not changed since, but %s failed for good: %s.", plural.Word(len(failed), "a handler has", "handlers have"), strings.Join(failed, ", "))
 	}
 	return "It was handled, and has not changed since."
@@ -169,8 +171,18 @@ func (s *subject) notes() []string {
 		notes = append(notes, fmt.Sprintf("The request to suspend the object has no effect: %v.", s.Suspension.Err))
 	}
 	notes = append(notes, s.others()...)
-	if s.Reason == cause.NoOp && s.WasHandled && s.hasChangeHandlers() && !(outcomes{s}).hasOwnConditions() {
-		notes = append(notes, outcomes{s}.unknownOutcome())
+	hasOutcome := s.declaresConditions() && condition.Of(s.object.Object).Get(condition.Ready) != nil
+	if s.Reason == cause.NoOp && s.WasHandled && s.hasChangeHandlers() && !hasOutcome {
+		why := "it was handled without kopf.Conditions"
+		if s.declaresConditions() {
+			why = "it does not have the condition Ready"
+		}
+		again := "HANDLER"
+		if ids := possible(s.Object, request.Rerun); len(ids) > 0 {
+			again = ids[0]
+		}
+		notes = append(notes, fmt.Sprintf("The object does not say whether the handlers have succeeded or failed for good, because %s: see its events and the log. To call a handler again: %s",
+			why, s.commands.Of(string(request.Rerun), s.named()+" "+again)))
 	}
 	if s.hasUndecidable() {
 		notes = append(notes, "Some filters cannot be evaluated here, so it can be that other handlers are called than those that are shown, and that the object needs the finalizer although it is not said.")
