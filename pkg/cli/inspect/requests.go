@@ -57,7 +57,7 @@ func (c *Cluster) Send(ctx context.Context, writing *rest.Config, t Target, r Re
 	earlier, isRequested := obj.GetAnnotations()[annotation]
 
 	var value any // nil removes the annotation
-	text := ""
+	var text string
 	switch {
 	case r.Remove && !isRequested:
 		return fmt.Sprintf("%s/%s is not suspended: nothing was written.", t.Kind, t.Name), nil
