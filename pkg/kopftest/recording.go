@@ -170,10 +170,6 @@ type sink struct {
 	values    []any
 }
 
-func (r *recording) logger(from *link) logr.Logger {
-	return logr.New(sink{recording: r, from: from})
-}
-
 var _ logr.LogSink = sink{}
 
 // Init does nothing.

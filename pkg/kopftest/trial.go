@@ -40,15 +40,6 @@ type place struct {
 
 func (tr *trial) apply(o *options) { o.trial = tr }
 
-// join connects the trial with the harness of its scenario.
-func (tr *trial) join(h *Harness) {
-	h.t.Helper()
-	if tr.harness != nil {
-		h.t.Fatal("a scenario of kopftest.Sweep can call kopftest.New only once")
-	}
-	tr.harness = h
-}
-
 // striker returns the function that sends the write of the trial under its fault.
 func (tr *trial) striker(one *instance) func(Write, *http.Request) (*http.Response, error, bool) {
 	if tr.place == nil {
