@@ -25,11 +25,4 @@ func (t *deadlineTimer) set(deadline time.Time) {
 	t.Reset(time.Until(deadline))
 }
 
-// setEarlier sets the timer unless its deadline is earlier already.
-func (t *deadlineTimer) setEarlier(deadline time.Time) {
-	if t.deadline.IsZero() || deadline.Before(t.deadline) {
-		t.set(deadline)
-	}
-}
-
 func (t *deadlineTimer) cancel() { t.set(time.Time{}) }
