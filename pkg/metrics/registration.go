@@ -10,8 +10,18 @@ import (
 // Open registers the series of the operator. If a running operator has the name
 // already, a number is appended: "kopf-2".
 func (m *Metrics) Open() error {
-	if err := m.register(); err != nil {
-		return fmt.Errorf("the metrics of the operator %q cannot be registered: %w", m.wanted, err)
+	// A name belongs to the operator whose state is registered.
+	m.operator = m.wanted
+	for number := 2; ; number++ {
+		m.state = newStateCollector(m.operator, &m.source)
+		err := m.registerer.Register(m.state)
+		if err == nil {
+			break
+		}
+		if !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
+			return fmt.Errorf("the metrics of the operator %q cannot be registered: %w", m.wanted, err)
+		}
+		m.operator = fmt.Sprintf("%s-%d", m.wanted, number)
 	}
 	m.opened.Store(true)
 	return nil
@@ -28,18 +38,4 @@ func (m *Metrics) Close() {
 	}
 	m.durations.DeletePartialMatch(ours)
 	m.reviewDurations.DeletePartialMatch(ours)
-}
-
-// register registers the state under the first free name: a name belongs to the
-// operator whose state is registered.
-func (m *Metrics) register() error {
-	m.operator = m.wanted
-	for number := 2; ; number++ {
-		m.state = newStateCollector(m.operator, &m.source)
-		err := m.registerer.Register(m.state)
-		if !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
-			return err
-		}
-		m.operator = fmt.Sprintf("%s-%d", m.wanted, number)
-	}
 }

@@ -19,12 +19,21 @@ func DecodeBase(body *object.Body, text string) (object.Essence, error) {
 	return decodeMapping(body, decoded)
 }
 
-// decodeMapping restores the hashes in a decoded essence.
+// decodeMapping restores the hashes in a decoded essence. It validates everything, because others
+// can write the annotation.
 func decodeMapping(body *object.Body, decoded map[string]any) (object.Essence, error) {
 	if !isEnvelope(decoded) {
 		return decoded, nil
 	}
-	return openEnvelope(newHasher(body.UID()), decoded)
+	if decoded[envelopeKey] != any(int64(envelopeVersion)) {
+		return nil, fmt.Errorf("the hash format is unknown: this operator supports version %d", envelopeVersion)
+	}
+	known, knownErr := optionalMapping(decoded, "known")
+	hashed, hashedErr := optionalMapping(decoded, "hashed")
+	if err := errors.Join(knownErr, hashedErr); err != nil {
+		return nil, err
+	}
+	return mergeHashes(newHasher(body.UID()), nil, known, hashed)
 }
 
 // envelope holds a base that is partly stored as hashes. Both mappings have the shape
@@ -41,19 +50,6 @@ const (
 )
 
 func isEnvelope(decoded map[string]any) bool { _, ok := decoded[envelopeKey]; return ok }
-
-// openEnvelope validates everything, because others can write the annotation.
-func openEnvelope(hasher hasher, decoded map[string]any) (object.Essence, error) {
-	if decoded[envelopeKey] != any(int64(envelopeVersion)) {
-		return nil, fmt.Errorf("the hash format is unknown: this operator supports version %d", envelopeVersion)
-	}
-	known, knownErr := optionalMapping(decoded, "known")
-	hashed, hashedErr := optionalMapping(decoded, "hashed")
-	if err := errors.Join(knownErr, hashedErr); err != nil {
-		return nil, err
-	}
-	return mergeHashes(hasher, nil, known, hashed)
-}
 
 func optionalMapping(decoded map[string]any, key string) (map[string]any, error) {
 	value, ok := decoded[key]
