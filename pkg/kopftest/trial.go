@@ -70,21 +70,16 @@ func (tr *trial) settled() {
 	if !tr.struck.Load() || tr.given || number >= len(tr.quiet.states) {
 		return
 	}
-	tr.given = !tr.recover(tr.quiet.states[number])
-}
-
-// recover lets time pass until the operator is in a state, and reports whether that has
-// happened.
-func (tr *trial) recover(wanted sweep.State) bool {
+	wanted := tr.quiet.states[number]
 	step := time.Second
 	for waited := time.Duration(0); waited < tr.rules.recovery; waited += step {
 		if tr.state().Equals(wanted) {
-			return true
+			return
 		}
 		step = min(2*step, recoveryStep)
 		tr.harness.runs.wait(step)
 	}
-	return tr.state().Equals(wanted)
+	tr.given = !tr.state().Equals(wanted)
 }
 
 // recoveryStep is the time between two looks at an operator that recovers.

@@ -68,7 +68,10 @@ func mergeHashes(hasher hasher, path object.Path, known, hashed map[string]any) 
 		var err error
 		switch value := value.(type) {
 		case string:
-			merged[key], err = newHashed(hasher, child(path, key), value)
+			if len(value) != digestLength {
+				err = fmt.Errorf("the hash of %s must have %d characters", child(path, key), digestLength)
+			}
+			merged[key] = &Hashed{hasher: hasher, path: child(path, key), digest: value}
 		case map[string]any:
 			inner, _ := known[key].(map[string]any)
 			merged[key], err = mergeHashes(hasher, child(path, key), inner, value)
@@ -80,13 +83,6 @@ func mergeHashes(hasher hasher, path object.Path, known, hashed map[string]any) 
 		}
 	}
 	return merged, nil
-}
-
-func newHashed(hasher hasher, path object.Path, digest string) (*Hashed, error) {
-	if len(digest) != digestLength {
-		return nil, fmt.Errorf("the hash of %s must have %d characters", path, digestLength)
-	}
-	return &Hashed{hasher: hasher, path: path, digest: digest}, nil
 }
 
 // BrokenError reports a stored value that cannot be read, because it was edited or

@@ -153,7 +153,13 @@ func describe(s subject) *Explanation {
 	e.Handlers = append(s.handlers(), s.subhandlers()...)
 	e.Deletion = s.deletion()
 	e.Conditions = s.conditions()
-	e.suspended = s.suspension()
+	if s.Suspension.Active {
+		until := "the request is removed"
+		if !s.Suspension.Until.IsZero() {
+			until = s.at(s.Suspension.Until)
+		}
+		e.suspended = []string{fmt.Sprintf("The object is suspended until %s: no handlers are called for it, and its deletion is held. To end that: %s", until, s.commands.Of("unsuspend", s.named()))}
+	}
 	e.Holds = e.suspended
 	for _, r := range s.Requests {
 		e.Requests = append(e.Requests, r.Expected)

@@ -91,11 +91,6 @@ func (s *subject) wants(h *handler.Declaration, m handler.Mismatch) string {
 	}
 }
 
-// hasDeletionHandlers reports whether handlers hold the deletion.
-func (s *subject) hasDeletionHandlers() bool {
-	return slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.HoldsDeletion() && h.OutOfScope.Matches() })
-}
-
 // isDeleted reports whether the object is being deleted.
 func (s *subject) isDeleted() bool { return s.object.GetDeletionTimestamp() != nil }
 

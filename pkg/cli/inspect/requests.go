@@ -25,12 +25,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// requestPrefix returns the prefix of the annotations of requests.
-func (p Program) requestPrefix() string {
-	stored := p.Settings.WithDefaults().Persistence
-	return storage.RequestPrefix(stored.DiffBase, stored.Progress)
-}
-
 // Request is a request of a person to the operator about one object.
 type Request struct {
 	Verb    request.Verb
@@ -52,7 +46,8 @@ func (c *Cluster) Send(ctx context.Context, writing *rest.Config, t Target, r Re
 	if c.Settings.Requests.Disabled {
 		return "", errors.New("the operator ignores requests: Settings.Requests.Disabled is set")
 	}
-	prefix := c.requestPrefix()
+	stored := c.Settings.WithDefaults().Persistence
+	prefix := storage.RequestPrefix(stored.DiffBase, stored.Progress)
 	annotation := prefix + "/" + r.Verb.Name()
 	earlier, isRequested := obj.GetAnnotations()[annotation]
 

@@ -109,18 +109,6 @@ func (s *subject) hasUndecidable() bool {
 	return slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.Undecidable != nil })
 }
 
-// suspension returns a sentence about the suspension of the object, if it is suspended.
-func (s *subject) suspension() []string {
-	switch {
-	case !s.Suspension.Active:
-		return nil
-	case s.Suspension.Until.IsZero():
-		return []string{"The object is suspended until the request is removed: no handlers are called for it, and its deletion is held. To end that: " + s.commands.Of("unsuspend", s.named())}
-	default:
-		return []string{fmt.Sprintf("The object is suspended until %s: no handlers are called for it, and its deletion is held. To end that: %s", s.at(s.Suspension.Until), s.commands.Of("unsuspend", s.named()))}
-	}
-}
-
 // named names the object in the arguments of a command.
 func (s *subject) named() string { return named(s.kubectl, s.object) }
 
@@ -190,18 +178,11 @@ func (s *subject) notes() []string {
 	return notes
 }
 
-// withoutFinalizer returns the command that removes a finalizer. An object that is being deleted gets
-// no new ones, so the command removes no other.
-func (s *subject) withoutFinalizer(name string) string {
-	rest := slices.DeleteFunc(slices.Clone(s.object.GetFinalizers()), func(other string) bool { return other == name })
-	body := fmt.Sprintf(`{"metadata":{"finalizers":%s}}`, short(rest))
-	return s.commands.Kubectl("patch " + s.named() + " --type=merge -p " + Quote(body))
-}
-
 // deletion returns sentences about who holds the object, or would hold it.
 func (s *subject) deletion() []string {
 	var lines []string
 	deleting := s.object.GetDeletionTimestamp() != nil
+	hasDeletionHandlers := slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.HoldsDeletion() && h.OutOfScope.Matches() })
 	switch {
 	case deleting && s.HasFinalizer && s.HeldByFailure != "":
 		lines = append(lines, fmt.Sprintf("The deletion is held, because the handler %s has failed for good. Clean up, and then: %s", s.HeldByFailure, s.commands.Of("skip", s.named()+" "+s.HeldByFailure+" --abandon")))
@@ -215,7 +196,7 @@ func (s *subject) deletion() []string {
 		lines = append(lines, fmt.Sprintf("The object has the finalizer %s of this operator.", s.finalizer))
 	case s.HasFinalizer:
 		lines = append(lines, fmt.Sprintf("The object has the finalizer %s, and no handler needs it: a running operator removes it.", s.finalizer))
-	case s.NeedsFinalizer && !s.hasDeletionHandlers():
+	case s.NeedsFinalizer && !hasDeletionHandlers:
 		lines = append(lines, fmt.Sprintf("The object does not have the finalizer %s now: a running operator adds it while a daemon runs for the object.", s.finalizer))
 	case s.NeedsFinalizer:
 		lines = append(lines, fmt.Sprintf("The object does not have the finalizer %s yet: a running operator adds it before it calls handlers.", s.finalizer))
@@ -226,7 +207,11 @@ func (s *subject) deletion() []string {
 		case deleting && !s.HasFinalizer && other == metav1.FinalizerDeleteDependents:
 			lines = append(lines, fmt.Sprintf("It waits for the finalizer %s of Kubernetes, which deletes the objects before it that have owner references to it.", other))
 		case deleting && !s.HasFinalizer:
-			lines = append(lines, fmt.Sprintf("It waits for the finalizer %s of another controller, which must remove it: see its log. If that controller does not exist anymore, clean up for it, and then: %s", other, s.withoutFinalizer(other)))
+			// An object that is being deleted gets no new finalizers, so the command removes no other.
+			rest := slices.DeleteFunc(slices.Clone(s.object.GetFinalizers()), func(name string) bool { return name == other })
+			body := fmt.Sprintf(`{"metadata":{"finalizers":%s}}`, short(rest))
+			remove := s.commands.Kubectl("patch " + s.named() + " --type=merge -p " + Quote(body))
+			lines = append(lines, fmt.Sprintf("It waits for the finalizer %s of another controller, which must remove it: see its log. If that controller does not exist anymore, clean up for it, and then: %s", other, remove))
 		default:
 			lines = append(lines, fmt.Sprintf("The deletion also waits for the finalizer %s of another controller.", other))
 		}
