@@ -288,8 +288,13 @@ func (c *Call) Wait(pause time.Duration) (stopped bool) {
 	case <-c.done:
 		return true
 	case <-timer.C:
+		return c.isStopping() // both can happen at the same time
 	}
-	select { // both can happen at the same time
+}
+
+// isStopping is a function, so that the frame in which thousands of daemons wait stays small.
+func (c *Call) isStopping() bool {
+	select {
 	case <-c.Stopped():
 		return true
 	case <-c.done:
