@@ -37,7 +37,13 @@ func (p program) build(ctx context.Context, source, out string, progress io.Writ
 	began := time.Now()
 	log := &buildLog{}
 	done := make(chan error, 1)
-	command := p.command(ctx, source, out)
+	// The user's GOFLAGS apply, except for flags that would break or slow down the build of the module.
+	command := exec.CommandContext(ctx, "go", "build", "-v", "-mod=readonly", "-modfile=", "-race=false",
+		"-ldflags", p.ldflags, "-o", filepath.Join(out, p.name), p.pkg)
+	command.Dir = source
+	command.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = tick
 	command.Stderr = log
 	go func() { done <- command.Run() }()
 
@@ -56,16 +62,4 @@ func (p program) build(ctx context.Context, source, out string, progress io.Writ
 			return nil
 		}
 	}
-}
-
-// command returns the call of the go command. The user's GOFLAGS apply, except for
-// flags that would break or slow down the build of the module.
-func (p program) command(ctx context.Context, source, out string) *exec.Cmd {
-	command := exec.CommandContext(ctx, "go", "build", "-v", "-mod=readonly", "-modfile=", "-race=false",
-		"-ldflags", p.ldflags, "-o", filepath.Join(out, p.name), p.pkg)
-	command.Dir = source
-	command.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
-	command.WaitDelay = tick
-	return command
 }

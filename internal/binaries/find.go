@@ -46,19 +46,8 @@ func Find(wanted string) (string, error) {
 	if named, err := Named(); named != "" || err != nil {
 		return named, err
 	}
-	var found []string
-	for _, pattern := range caches() {
-		matches, err := filepath.Glob(pattern)
-		if err != nil {
-			return "", err
-		}
-		found = append(found, matches...)
-	}
-	return best(found, wanted)
-}
 
-// caches returns patterns for directories whose names begin with the version.
-func caches() []string {
+	// The names of the directories begin with the version.
 	var patterns []string
 	if cache, err := os.UserCacheDir(); err == nil {
 		patterns = append(patterns, filepath.Join(builtIn(cache), "*"), filepath.Join(cache, "kubebuilder-envtest", "k8s", "*"))
@@ -67,22 +56,25 @@ func caches() []string {
 		data := cmp.Or(os.Getenv("XDG_DATA_HOME"), filepath.Join(home, ".local", "share"))
 		patterns = append(patterns, filepath.Join(data, "kubebuilder-envtest", "k8s", "*"))
 	}
-	return patterns
+	var found []string
+	for _, pattern := range patterns {
+		matches, err := filepath.Glob(pattern)
+		if err != nil {
+			return "", err
+		}
+		found = append(found, matches...)
+	}
+	found = slices.DeleteFunc(found, func(dir string) bool { return missingIn(dir) != "" || versionOf(dir) == nil })
+	if len(found) == 0 {
+		return "", ErrMissing
+	}
+	return slices.MaxFunc(found, func(a, b string) int {
+		return cmp.Or(compareBool(isMinor(a, wanted), isMinor(b, wanted)), compareVersions(versionOf(a), versionOf(b)))
+	}), nil
 }
 
 // builtIn returns the directory for the programs that this project builds.
 func builtIn(cache string) string { return filepath.Join(cache, "kopf-go", "envtest") }
-
-// best returns the complete directory whose version is wanted, or else the newest.
-func best(directories []string, wanted string) (string, error) {
-	directories = slices.DeleteFunc(directories, func(dir string) bool { return missingIn(dir) != "" || versionOf(dir) == nil })
-	if len(directories) == 0 {
-		return "", ErrMissing
-	}
-	return slices.MaxFunc(directories, func(a, b string) int {
-		return cmp.Or(compareBool(isMinor(a, wanted), isMinor(b, wanted)), compareVersions(versionOf(a), versionOf(b)))
-	}), nil
-}
 
 // versionOf returns the version in the name of a directory: "v1.37.0-etcd-v3.7.3",
 // "1.37.0-linux-amd64".

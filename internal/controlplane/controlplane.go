@@ -57,11 +57,23 @@ func Start(programs string, options Options) (*ControlPlane, error) {
 }
 
 func (p *ControlPlane) start(programs string, options Options) error {
-	if err := p.placeFiles(programs); err != nil {
+	// Both processes run under the guard, with their files in its directory.
+	serverPath, err := p.guard.Wrap(filepath.Join(programs, binaries.APIServer))
+	if err != nil {
 		return err
 	}
-	server := p.env.ControlPlane.APIServer
-	etcd := p.env.ControlPlane.Etcd
+	etcdPath, err := p.guard.Wrap(filepath.Join(programs, binaries.Etcd))
+	if err != nil {
+		return err
+	}
+	server := &envtest.APIServer{Path: serverPath, CertDir: filepath.Join(p.guard.Dir(), "certs")}
+	etcd := &envtest.Etcd{Path: etcdPath, DataDir: filepath.Join(p.guard.Dir(), "data")}
+	p.env.ControlPlane.APIServer = server
+	p.env.ControlPlane.Etcd = etcd
+	if err := errors.Join(os.Mkdir(server.CertDir, 0o700), os.Mkdir(etcd.DataDir, 0o700)); err != nil {
+		return err
+	}
+
 	server.Out = options.Log
 	server.Err = options.Log
 	etcd.Out = options.Log
@@ -71,26 +83,8 @@ func (p *ControlPlane) start(programs string, options Options) error {
 	}
 	p.env.ControlPlaneStartTimeout = startTimeout
 	p.env.ControlPlaneStopTimeout = stopTimeout
-	_, err := p.env.Start()
+	_, err = p.env.Start()
 	return err
-}
-
-// placeFiles runs both processes under the guard, with their files in its directory.
-func (p *ControlPlane) placeFiles(programs string) error {
-	server, err := p.guard.Wrap(filepath.Join(programs, binaries.APIServer))
-	if err != nil {
-		return err
-	}
-	etcd, err := p.guard.Wrap(filepath.Join(programs, binaries.Etcd))
-	if err != nil {
-		return err
-	}
-	p.env.ControlPlane.APIServer = &envtest.APIServer{Path: server, CertDir: filepath.Join(p.guard.Dir(), "certs")}
-	p.env.ControlPlane.Etcd = &envtest.Etcd{Path: etcd, DataDir: filepath.Join(p.guard.Dir(), "data")}
-	return errors.Join(
-		os.Mkdir(p.env.ControlPlane.APIServer.CertDir, 0o700),
-		os.Mkdir(p.env.ControlPlane.Etcd.DataDir, 0o700),
-	)
 }
 
 // Config returns a copy of the configuration of an administrator.

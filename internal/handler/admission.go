@@ -78,7 +78,9 @@ func (r *Review) With(changed *object.Body) *Review {
 
 // transition returns what the request changes in the object, or in the field of a handler.
 func (r *Review) transition(field object.Path) Transition {
-	return Transition{Reason: r.changeReason(), Old: valueOf(r.Old, field), New: valueOf(r.New, field), Diff: r.diff().Reduce(field)}
+	// The difference is computed on first use, because most handlers need only the object.
+	r.once.Do(func() { r.difference = diff.Compute(rawBody(r.Old), rawBody(r.New), diff.Full) })
+	return Transition{Reason: r.changeReason(), Old: valueOf(r.Old, field), New: valueOf(r.New, field), Diff: r.difference.Reduce(field)}
 }
 
 func valueOf(body *object.Body, field object.Path) object.Value {
@@ -87,12 +89,6 @@ func valueOf(body *object.Body, field object.Path) object.Value {
 	}
 	value, _ := object.Lookup(body.Raw(), field)
 	return object.NewValue(value)
-}
-
-// diff is computed on first use, because most handlers need only the object.
-func (r *Review) diff() diff.Diff {
-	r.once.Do(func() { r.difference = diff.Compute(rawBody(r.Old), rawBody(r.New), diff.Full) })
-	return r.difference
 }
 
 func rawBody(body *object.Body) any {

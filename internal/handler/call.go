@@ -106,8 +106,6 @@ type difference struct {
 	kept    recomputed.Value[Transition]
 }
 
-func (d *difference) get() *Transition { return d.kept.Get(d.compute) }
-
 // Transition is the change of the object or of the handler's field.
 type Transition struct {
 	Reason cause.Reason
@@ -214,7 +212,8 @@ func (c *Call) Transition() Transition {
 	case c.Review != nil:
 		return c.Review.transition(c.Declaration.Field)
 	case c.change != nil:
-		return *c.change.difference.get()
+		difference := &c.change.difference
+		return *difference.kept.Get(difference.compute)
 	default:
 		return Transition{New: object.NewValue(c.Body().Raw())}
 	}
@@ -294,6 +293,7 @@ func (c *Call) Wait(pause time.Duration) (stopped bool) {
 	}
 }
 
+// isStopping is a function, so that the frame in which thousands of daemons wait stays small.
 func (c *Call) isStopping() bool {
 	select {
 	case <-c.Stopped():
@@ -358,9 +358,12 @@ func (d *Declaration) CallIsolated(ctx context.Context, c *Call) (result any, er
 	return result, err
 }
 
+// callObserved is Call in the test kit.
 func (d *Declaration) callObserved(ctx context.Context, c *Call) (result any, err error) {
 	err = ErrExited // unless the handler returns
-	defer observe(ctx, c)(&err)
+	observer, _ := ctx.Value(observerKey{}).(Observer)
+	end := observer(c)
+	defer func() { end(err) }()
 	defer recoverPanic(&err)
 	c.findMisfit(d)
 	result, err = d.call(ctx, c)
@@ -384,13 +387,6 @@ func WithObserver(ctx context.Context, observer Observer) context.Context {
 
 // IsObserved reports whether calls are observed: the operator runs in the test kit.
 func IsObserved(ctx context.Context) bool { return ctx.Value(observerKey{}) != nil }
-
-// observe reports a call that IsObserved. The function reports its error.
-func observe(ctx context.Context, c *Call) func(err *error) {
-	observer, _ := ctx.Value(observerKey{}).(Observer)
-	end := observer(c)
-	return func(err *error) { end(*err) }
-}
 
 // WithRecover calls the code of users, such as filters. A panic becomes a PanicError, and
 // runtime.Goexit ErrExited.

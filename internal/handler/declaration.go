@@ -116,7 +116,7 @@ type Declaration struct {
 	function  function.Identity // of the user's function, even if it is wrapped
 	idGiven   bool              // the id was set explicitly
 	parent    *Declaration      // of a sub-handler
-	decoding  decodingPredicates
+	decoding  []DecodingPredicate
 	types     []reflect.Type // the Go types that objects must fit
 	problems  []error
 }

@@ -39,7 +39,7 @@ func declare(kind Kind, sel selector.Selector, fn Function, settings []*setting,
 	}
 	d.apply(settings)
 	d.addType(fn.Object)
-	d.decoding.guard(d)
+	d.guardDecoding()
 	if fn.Origin == nil {
 		d.addProblem(errors.New("the function is nil"))
 	} else {

@@ -103,8 +103,10 @@ func (m *matching) callbacks() Mismatch {
 			return Mismatch{Filter: FilterWhen, Key: when.Place}
 		}
 	}
-	if len(m.d.decoding) > 0 && !m.d.decoding.agree(m.arguments()) {
-		return Mismatch{Filter: FilterWhenObject}
+	for _, when := range m.d.decoding {
+		if accepted, err := when(m.arguments()); err == nil && !accepted { // one that cannot decode the object does not decide
+			return Mismatch{Filter: FilterWhenObject}
+		}
 	}
 	return Mismatch{}
 }

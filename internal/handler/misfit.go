@@ -62,18 +62,13 @@ func DecodeObject(raw map[string]any, into any) error {
 		return nil
 	}
 	typed := reflect.TypeOf(into)
+	fits := func(value any) bool {
+		return object.NewValue(value).Decode(reflect.New(typed.Elem()).Interface()) == nil
+	}
 	if cause := errors.Unwrap(err); cause != nil {
 		err = cause // without the type, which the MisfitError has
 	}
-	return &MisfitError{Type: typed.String(), Field: misfitPath(raw, fitsType(typed)).String(), Err: err}
-}
-
-// fitsType returns a function that checks whether a mapping can be decoded into the type,
-// which is a pointer.
-func fitsType(typed reflect.Type) func(any) bool {
-	return func(value any) bool {
-		return object.NewValue(value).Decode(reflect.New(typed.Elem()).Interface()) == nil
-	}
+	return &MisfitError{Type: typed.String(), Field: misfitPath(raw, fits).String(), Err: err}
 }
 
 // misfitPath returns the path of the innermost field that cannot be decoded even alone. Errors
@@ -144,29 +139,17 @@ func (d *Declaration) addType(sample runtime.Object) {
 // object does not fit the Go type.
 type DecodingPredicate func(*Call) (bool, error)
 
-// decodingPredicates are the decoding predicates of one handler.
-type decodingPredicates []DecodingPredicate
-
-// agree reports whether all predicates accept the object or cannot decode it.
-func (p decodingPredicates) agree(c *Call) bool {
-	for _, when := range p {
-		if agreed, err := when(c); err == nil && !agreed {
-			return false
-		}
-	}
-	return true
-}
-
-// guard makes calls of the handler return a MisfitError for objects that its predicates
+// guardDecoding makes calls of the handler return a MisfitError for objects that its predicates
 // cannot decode, unless it is called nevertheless.
-func (p decodingPredicates) guard(d *Declaration) {
+func (d *Declaration) guardDecoding() {
 	call := d.call
-	if len(p) == 0 || call == nil {
+	predicates := d.decoding // those of copies can be others
+	if len(predicates) == 0 || call == nil {
 		return
 	}
 	d.call = func(ctx context.Context, c *Call) (any, error) {
 		if c.Misfit() == nil {
-			for _, when := range p {
+			for _, when := range predicates {
 				if _, err := when(c); err != nil {
 					return nil, err
 				}

@@ -21,11 +21,74 @@ var invalidInID = regexp.MustCompile(`[^-A-Za-z0-9_./<>]`)
 // validate records the mistakes that the compiler cannot find.
 func (d *Declaration) validate() {
 	d.validateSelector()
-	d.validateID()
-	d.validateFilters()
-	d.validateLimits()
-	d.validateTiming()
-	d.validateReviews()
+
+	// The id.
+	switch {
+	case d.idGiven && d.ID == "":
+		d.addProblem(errors.New("its id is empty"))
+	case d.ID != "" && !validID.MatchString(d.ID):
+		trouble := "it cannot have the id" // the handler stores no progress
+		if d.Kind.IsChange() || d.Kind.IsBackground() || d.Kind.IsTriggered() {
+			trouble = "its progress cannot be stored under the id"
+		}
+		d.addProblem(fmt.Errorf("%s %q: "+
+			"an id begins and ends with an ASCII letter or digit, and contains only these and -, _, ., /", trouble, d.ID))
+	}
+
+	// The filters.
+	if d.Field == nil && !(d.Value.IsZero() && d.ValueBefore.IsZero() && d.ValueAfter.IsZero()) {
+		d.addProblem(errors.New("Value, ValueBefore, and ValueAfter filter by the value of a field: add kopf.Field(...)"))
+	}
+	if !d.Value.IsZero() && !(d.ValueBefore.IsZero() && d.ValueAfter.IsZero()) {
+		d.addProblem(errors.New("Value cannot be combined with ValueBefore or ValueAfter: it matches both values"))
+	}
+	for _, matcher := range []Matcher{d.Value, d.ValueBefore, d.ValueAfter} {
+		d.addProblem(matcher.err)
+	}
+	d.validateMetadata("label", d.Labels)
+	d.validateMetadata("annotation", d.Annotations)
+	for _, when := range d.Predicates {
+		if when.Accepts == nil {
+			d.addProblem(errors.New("the predicate of When is nil"))
+		}
+	}
+
+	// The limits of attempts, and the revision.
+	if d.Errors < ErrorsTemporary || d.Errors > ErrorsIgnored {
+		d.addProblem(fmt.Errorf("invalid mode of errors %d: use kopf.ErrorsTemporary, ErrorsPermanent, or ErrorsIgnored", d.Errors))
+	}
+	if d.Timeout < 0 {
+		d.addProblem(fmt.Errorf("the timeout %s is negative", d.Timeout))
+	}
+	if d.Retries != nil && *d.Retries < 1 {
+		d.addProblem(fmt.Errorf("kopf.Retries(%d) allows no attempt: the number includes the first attempt, so it must be at least 1", *d.Retries))
+	}
+	d.addProblem(d.Backoff.Validate())
+	if d.Revision == "" && (d.Baseline || d.Rollout != nil) {
+		d.addProblem(errors.New("kopf.Baseline and kopf.Rollout are about a revision: add kopf.Revision(...)"))
+	}
+
+	// What only some kinds have: daemons, timers, indices, admission handlers, and Ensure.
+	d.validateDuration("interval", d.Interval)
+	d.validateDuration("idle time", d.Idle)
+	d.validateDuration("cancellation backoff", d.CancellationBackoff)
+	d.validateDuration("cancellation polling", d.CancellationPolling)
+	if d.CancellationTimeout != nil {
+		d.validateDuration("cancellation timeout", *d.CancellationTimeout)
+	}
+	if d.Interval != 0 && d.IntervalFunc != nil {
+		d.addProblem(errors.New("kopf.Interval and kopf.IntervalFunc are both set: leave one of them out"))
+	}
+	d.validateSchedule()
+	if d.Sharp && d.Interval == 0 && d.IntervalFunc == nil {
+		d.addProblem(errors.New("a timer can be sharp only with an interval: add kopf.Interval(...)"))
+	}
+	if d.Kind == OnIndex && d.Table == nil {
+		d.addProblem(errors.New("there is no index to fill: declare the handler with kopf.NewIndex"))
+	}
+	if d.Kind.IsAdmission() && (d.ID == AllValidating || d.ID == AllMutating) {
+		d.addProblem(fmt.Errorf("the path %q calls all handlers of the kind: set another kopf.ID", "/"+d.ID))
+	}
 	if d.Ensures != nil {
 		d.addProblem(d.Ensures.Validate())
 	}
@@ -44,39 +107,6 @@ func (d *Declaration) validateSelector() {
 	}
 }
 
-func (d *Declaration) validateID() {
-	switch {
-	case d.idGiven && d.ID == "":
-		d.addProblem(errors.New("its id is empty"))
-	case d.ID != "" && !validID.MatchString(d.ID):
-		trouble := "it cannot have the id" // the handler stores no progress
-		if d.Kind.IsChange() || d.Kind.IsBackground() || d.Kind.IsTriggered() {
-			trouble = "its progress cannot be stored under the id"
-		}
-		d.addProblem(fmt.Errorf("%s %q: "+
-			"an id begins and ends with an ASCII letter or digit, and contains only these and -, _, ., /", trouble, d.ID))
-	}
-}
-
-func (d *Declaration) validateFilters() {
-	if d.Field == nil && !(d.Value.IsZero() && d.ValueBefore.IsZero() && d.ValueAfter.IsZero()) {
-		d.addProblem(errors.New("Value, ValueBefore, and ValueAfter filter by the value of a field: add kopf.Field(...)"))
-	}
-	if !d.Value.IsZero() && !(d.ValueBefore.IsZero() && d.ValueAfter.IsZero()) {
-		d.addProblem(errors.New("Value cannot be combined with ValueBefore or ValueAfter: it matches both values"))
-	}
-	for _, matcher := range []Matcher{d.Value, d.ValueBefore, d.ValueAfter} {
-		d.addProblem(matcher.err)
-	}
-	d.validateMetadata("label", d.Labels)
-	d.validateMetadata("annotation", d.Annotations)
-	for _, when := range d.Predicates {
-		if when.Accepts == nil {
-			d.addProblem(errors.New("the predicate of When is nil"))
-		}
-	}
-}
-
 func (d *Declaration) validateMetadata(what string, filters map[string]Matcher) {
 	for _, key := range slices.Sorted(maps.Keys(filters)) {
 		switch matcher := filters[key]; {
@@ -90,53 +120,9 @@ func (d *Declaration) validateMetadata(what string, filters map[string]Matcher) 
 	}
 }
 
-func (d *Declaration) validateLimits() {
-	if d.Errors < ErrorsTemporary || d.Errors > ErrorsIgnored {
-		d.addProblem(fmt.Errorf("invalid mode of errors %d: use kopf.ErrorsTemporary, ErrorsPermanent, or ErrorsIgnored", d.Errors))
-	}
-	if d.Timeout < 0 {
-		d.addProblem(fmt.Errorf("the timeout %s is negative", d.Timeout))
-	}
-	if d.Retries != nil && *d.Retries < 1 {
-		d.addProblem(fmt.Errorf("kopf.Retries(%d) allows no attempt: the number includes the first attempt, so it must be at least 1", *d.Retries))
-	}
-	d.addProblem(d.Backoff.Validate())
-	if d.Revision == "" && (d.Baseline || d.Rollout != nil) {
-		d.addProblem(errors.New("kopf.Baseline and kopf.Rollout are about a revision: add kopf.Revision(...)"))
-	}
-}
-
-// validateTiming checks the options of daemons, timers, and indices.
-func (d *Declaration) validateTiming() {
-	d.validateDuration("interval", d.Interval)
-	d.validateDuration("idle time", d.Idle)
-	d.validateDuration("cancellation backoff", d.CancellationBackoff)
-	d.validateDuration("cancellation polling", d.CancellationPolling)
-	if d.CancellationTimeout != nil {
-		d.validateDuration("cancellation timeout", *d.CancellationTimeout)
-	}
-	if d.Interval != 0 && d.IntervalFunc != nil {
-		d.addProblem(errors.New("kopf.Interval and kopf.IntervalFunc are both set: leave one of them out"))
-	}
-	d.validateSchedule()
-	if d.Sharp && d.Interval == 0 && d.IntervalFunc == nil {
-		d.addProblem(errors.New("a timer can be sharp only with an interval: add kopf.Interval(...)"))
-	}
-	if d.Kind == OnIndex && d.Table == nil {
-		d.addProblem(errors.New("there is no index to fill: declare the handler with kopf.NewIndex"))
-	}
-}
-
 func (d *Declaration) validateDuration(what string, value time.Duration) {
 	if value < 0 {
 		d.addProblem(fmt.Errorf("the %s %s is negative", what, value))
-	}
-}
-
-// validateReviews checks the options of admission handlers.
-func (d *Declaration) validateReviews() {
-	if d.Kind.IsAdmission() && (d.ID == AllValidating || d.ID == AllMutating) {
-		d.addProblem(fmt.Errorf("the path %q calls all handlers of the kind: set another kopf.ID", "/"+d.ID))
 	}
 }
 

@@ -30,33 +30,25 @@ func Require(paths ...string) ([]Definition, error) { return read(paths, true) }
 func read(paths []string, required bool) ([]Definition, error) {
 	var found []Definition
 	for _, path := range paths {
-		in, err := definitionsIn(path)
-		if err == nil && required && len(in) == 0 {
-			err = fmt.Errorf("%s: there are no custom resource definitions", path)
-		}
-		if err == nil {
-			found, err = merge(found, in)
-		}
+		files, err := filesIn(path)
 		if err != nil {
 			return nil, err
 		}
-	}
-	return found, nil
-}
-
-// definitionsIn returns the definitions in a file or folder.
-func definitionsIn(path string) ([]Definition, error) {
-	files, err := filesIn(path)
-	if err != nil {
-		return nil, err
-	}
-	var found []Definition
-	for _, file := range files {
-		in, err := definitionsOf(file)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+		var in []Definition
+		for _, file := range files {
+			of, err := definitionsOf(file)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			in = append(in, of...)
 		}
-		found = append(found, in...)
+		if required && len(in) == 0 {
+			return nil, fmt.Errorf("%s: there are no custom resource definitions", path)
+		}
+		found, err = merge(found, in)
+		if err != nil {
+			return nil, err
+		}
 	}
 	return found, nil
 }

@@ -103,9 +103,14 @@ func (r *Registry) Handlers(scheme *runtime.Scheme) (Handlers, error) {
 		}
 		handlers = append(handlers, bound)
 	}
-	problems = append(problems, handlers.sameSelector()...)
+	for _, sel := range handlers.Selectors() { // conflicts that are known before the resources
+		same := handlers.Where(func(d *handler.Declaration) bool { return d.Selector == sel })
+		problems = append(problems, same.Conflicts())
+	}
 	problems = append(problems, handlers.samePath()...)
-	problems = append(problems, r.activities.sameKind()...)
+	for _, kind := range []handler.Kind{handler.OnStartup, handler.OnCleanup, handler.OnLogin, handler.OnProbe} {
+		problems = append(problems, r.activities.OfKind(kind).Conflicts())
+	}
 	err := errors.Join(problems...)
 	if err == nil {
 		err = errors.Join(handlers.checkDrift(), handlers.CheckOrder())
@@ -118,26 +123,6 @@ func (r *Registry) Handlers(scheme *runtime.Scheme) (Handlers, error) {
 
 // Handlers is an ordered list of declarations.
 type Handlers []*handler.Declaration
-
-// sameSelector returns the conflicts that are known before the resources.
-func (h Handlers) sameSelector() []error {
-	var problems []error
-	for _, sel := range h.Selectors() {
-		same := h.Where(func(d *handler.Declaration) bool { return d.Selector == sel })
-		problems = append(problems, same.Conflicts())
-	}
-	return problems
-}
-
-// sameKind returns the conflicts of activities, whose results are identified by kind and
-// id.
-func (h Handlers) sameKind() []error {
-	var problems []error
-	for _, kind := range []handler.Kind{handler.OnStartup, handler.OnCleanup, handler.OnLogin, handler.OnProbe} {
-		problems = append(problems, h.OfKind(kind).Conflicts())
-	}
-	return problems
-}
 
 // CheckName returns an error if handlers require that the operator has a name, and it has none.
 func (h Handlers) CheckName(name string) error {

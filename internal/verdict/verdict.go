@@ -79,54 +79,43 @@ type Record struct {
 // Of returns the verdict about the facts.
 func Of(f Facts) Verdict {
 	v := Verdict{Handler: f.Declaration.ID, Kind: f.Declaration.Kind}
-	if f.Record != nil {
-		v.Attempts = f.Record.Attempts
-		v.Message = f.Record.Message
-		if f.Record.Success || f.Record.Failure {
-			v.State = finished(f.Record)
+	if r := f.Record; r != nil {
+		v.Attempts = r.Attempts
+		v.Message = r.Message
+		switch {
+		case r.Failure:
+			v.State = Failed
+			return v
+		case r.Success && r.Message != "":
+			v.State = Skipped
+			return v
+		case r.Success:
+			v.State = Succeeded
 			return v
 		}
 	}
+
+	// It has not ended: do its filters match?
 	v.Filter = f.Declaration.Mismatch(f.Cause)
 	if !v.Filter.Matches() && !f.TakesPart {
-		v.State = mismatched(v.Filter, v.Attempts)
+		switch {
+		case v.Filter.Filter == handler.FilterReason || v.Filter.Filter == handler.FilterReview:
+			v.State = OtherReason
+		case v.Filter.Filter == handler.FilterChange:
+			v.State = Unchanged
+		case v.Attempts > 0:
+			v.State = Dropped
+		default:
+			v.State = Mismatched
+		}
 		return v
 	}
-	if kind := f.Declaration.Kind; (kind.IsTriggered() || kind == handler.OnDrift) && f.Record == nil {
+
+	// It is for the object: what does it wait for?
+	isTriggered := f.Declaration.Kind.IsTriggered() || f.Declaration.Kind == handler.OnDrift
+	switch {
+	case isTriggered && f.Record == nil:
 		v.State = Untriggered
-		return v
-	}
-	v.wait(f)
-	return v
-}
-
-func finished(r *Record) State {
-	switch {
-	case r.Failure:
-		return Failed
-	case r.Message != "":
-		return Skipped
-	default:
-		return Succeeded
-	}
-}
-
-func mismatched(filter handler.Mismatch, attempts int) State {
-	switch {
-	case filter.Filter == handler.FilterReason || filter.Filter == handler.FilterReview:
-		return OtherReason
-	case filter.Filter == handler.FilterChange:
-		return Unchanged
-	case attempts > 0:
-		return Dropped
-	default:
-		return Mismatched
-	}
-}
-
-// wait fills in what the handler waits for.
-func (v *Verdict) wait(f Facts) {
-	switch {
 	case f.Suspended:
 		v.State = Suspended
 		v.Until = f.SuspendedUntil
@@ -145,6 +134,7 @@ func (v *Verdict) wait(f Facts) {
 	default:
 		v.State = Due
 	}
+	return v
 }
 
 // IsOpen reports whether the handler is still to be called for this cause.
@@ -176,14 +166,6 @@ func (v Verdict) String() string {
 		return "is not for this object, because " + v.Filter.String() + " does not match"
 	case Untriggered:
 		return "waits for a change of other objects, such as children"
-	default:
-		return v.open()
-	}
-}
-
-// open describes the states of handlers that are still to be called.
-func (v Verdict) open() string {
-	switch v.State {
 	case Suspended:
 		return "waits, because the object is suspended" + v.until()
 	case Misfit:

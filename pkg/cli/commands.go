@@ -36,7 +36,15 @@ func Commands(load Load) []*cobra.Command {
 	}
 	for _, command := range commands {
 		command.SilenceUsage = true
-		command.RunE = reporting(command.RunE)
+		// The program prints the errors: Main, or cobra for other programs. They must not print an
+		// outcome: the answer has said it.
+		run := command.RunE
+		command.RunE = func(command *cobra.Command, arguments []string) error {
+			err := withAdvice(run(command, arguments))
+			var ended *exitError
+			command.SilenceErrors = errors.As(err, &ended)
+			return err
+		}
 		command.SetUsageFunc(writeUsage)
 		command.Flags().VisitAll(func(flag *pflag.Flag) {
 			if !isConnection(flag) {
@@ -46,17 +54,6 @@ func Commands(load Load) []*cobra.Command {
 		command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	}
 	return commands
-}
-
-// reporting returns a function whose errors the program prints: Main, or cobra for other programs.
-// They must not print an outcome: the answer has said it.
-func reporting(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-	return func(command *cobra.Command, arguments []string) error {
-		err := withAdvice(run(command, arguments))
-		var ended *exitError
-		command.SilenceErrors = errors.As(err, &ended)
-		return err
-	}
 }
 
 // question holds the flags of the commands that look at a cluster.
@@ -214,7 +211,9 @@ func newExplainCommand(load Load) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			running.adjust(cluster)
+			replicas := &cluster.Settings.Replicas
+			replicas.LeaseName = cmp.Or(running.leaseName, replicas.LeaseName)
+			replicas.LeaseNamespace = cmp.Or(running.namespace, replicas.LeaseNamespace)
 			answer, err := cluster.Explain(command.Context(), target)
 			if err == nil {
 				err = running.ask(command, q, cluster, target, answer)
@@ -224,7 +223,13 @@ func newExplainCommand(load Load) *cobra.Command {
 			}
 			return q.write(command.OutOrStdout(), answer)
 		})
-	defineGroup(command.Flags(), "Running operator", running.define)
+	defineGroup(command.Flags(), "Running operator", func(set *pflag.FlagSet) {
+		set.BoolVar(&running.running, "running", false, "also ask the leader what it is doing now; it needs secure metrics")
+		set.StringVar(&running.tokenFile, "token-file", "", "the `file` with a token that the leader accepts, as of kubectl create token")
+		set.StringVar(&running.endpoint, "endpoint", "", "the `URL` of the metrics to ask, instead of finding the pod of the leader")
+		set.StringVar(&running.namespace, "operator-namespace", "", "the `namespace` of the lease and of the pods (default: as in the settings, or that of the kubeconfig); the answer names the leader")
+		set.StringVar(&running.leaseName, "lease-name", "", "the `name` of the lease (default: as in the settings)")
+	})
 	return command
 }
 
@@ -233,21 +238,6 @@ type runningFlags struct {
 	running                        bool
 	endpoint, tokenFile, namespace string
 	leaseName                      string
-}
-
-func (r *runningFlags) define(set *pflag.FlagSet) {
-	set.BoolVar(&r.running, "running", false, "also ask the leader what it is doing now; it needs secure metrics")
-	set.StringVar(&r.tokenFile, "token-file", "", "the `file` with a token that the leader accepts, as of kubectl create token")
-	set.StringVar(&r.endpoint, "endpoint", "", "the `URL` of the metrics to ask, instead of finding the pod of the leader")
-	set.StringVar(&r.namespace, "operator-namespace", "", "the `namespace` of the lease and of the pods (default: as in the settings, or that of the kubeconfig); the answer names the leader")
-	set.StringVar(&r.leaseName, "lease-name", "", "the `name` of the lease (default: as in the settings)")
-}
-
-// adjust applies the flags about the lease.
-func (r *runningFlags) adjust(cluster *inspect.Cluster) {
-	replicas := &cluster.Settings.Replicas
-	replicas.LeaseName = cmp.Or(r.leaseName, replicas.LeaseName)
-	replicas.LeaseNamespace = cmp.Or(r.namespace, replicas.LeaseNamespace)
 }
 
 // ask adds to the answer what the leader is doing.

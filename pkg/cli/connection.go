@@ -18,8 +18,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // connectTimeout is long enough for a busy cluster on another continent.
@@ -105,17 +103,6 @@ func (c connection) clientConfig() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides)
 }
 
-// setLeaseNamespace sets the namespace of the lease to that of the kubeconfig or of the pod,
-// unless it is set. It ignores errors in the kubeconfig, which connect reports.
-func (c connection) setLeaseNamespace(r *settings.Replicas) {
-	if r.LeaseNamespace != "" {
-		return
-	}
-	if namespace, _, err := c.clientConfig().Namespace(); err == nil {
-		r.LeaseNamespace = namespace
-	}
-}
-
 // restConfig returns the configuration of the cluster, without connecting to it.
 func (c connection) restConfig() (*rest.Config, error) {
 	config, err := c.clientConfig().ClientConfig()
@@ -124,7 +111,12 @@ func (c connection) restConfig() (*rest.Config, error) {
 	}
 	switch {
 	case err == nil:
-		c.impersonate(config)
+		// client-go ignores --as in a pod: the operator must not use other permissions than requested.
+		if user := c.overrides.AuthInfo; config.Impersonate.UserName == "" {
+			config.Impersonate.UserName = user.Impersonate
+			config.Impersonate.UID = user.ImpersonateUID
+			config.Impersonate.Groups = user.ImpersonateGroups
+		}
 		return config, nil
 	case len(c.given) > 0:
 		return nil, fmt.Errorf("no cluster to connect to with %s: %w", strings.Join(c.given, ", "), err)
@@ -155,43 +147,26 @@ func (c connection) whyEmpty(variable string) string {
 	}
 }
 
-// impersonate applies --as in a pod, where client-go ignores it: the operator must not use
-// other permissions than requested.
-func (c connection) impersonate(config *rest.Config) {
-	if user := c.overrides.AuthInfo; config.Impersonate.UserName == "" {
-		config.Impersonate.UserName = user.Impersonate
-		config.Impersonate.UID = user.ImpersonateUID
-		config.Impersonate.Groups = user.ImpersonateGroups
-	}
-}
-
 // checkReachable returns why the cluster cannot be reached. A cluster that forbids the
-// request for its version is reachable.
+// request for its version is reachable. The error omits the address and the method of the
+// request, which these errors contain.
 func checkReachable(ctx context.Context, config *rest.Config) error {
+	host := config.Host
 	short := rest.CopyConfig(config)
 	short.Timeout = connectTimeout
 	client, err := discovery.NewDiscoveryClientForConfig(short)
 	if err != nil {
-		return fmt.Errorf("the configuration of the cluster at %s cannot be used: %w", config.Host, err)
+		return fmt.Errorf("the configuration of the cluster at %s cannot be used: %w", host, err)
 	}
 	_, err = client.ServerVersionWithContext(ctx)
-	switch {
-	case err == nil, apierrors.IsForbidden(err):
-		return nil
-	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the cluster at %s rejects the credentials: log in again, or correct the kubeconfig (%s)", config.Host, apierrors.ReasonForError(err))
-	default:
-		return describeUnreachable(config.Host, err)
-	}
-}
-
-// describeUnreachable explains why a request failed. It omits the address and the method of
-// the request, which these errors contain.
-func describeUnreachable(host string, err error) error {
 	var timeout net.Error
 	var name *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	switch {
+	case err == nil, apierrors.IsForbidden(err):
+		return nil
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the cluster at %s rejects the credentials: log in again, or correct the kubeconfig (%s)", host, apierrors.ReasonForError(err))
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -27,48 +27,41 @@ func newFlags() *flags {
 // define defines the flags in the order of the help.
 func (f *flags) define(set *pflag.FlagSet) {
 	set.SortFlags = false
-	defineGroup(set, "Scope", f.scope.define)
-	defineGroup(set, "Peering", f.definePeering)
-	defineGroup(set, "Replicas", f.defineReplicas)
-	defineGroup(set, "Health and metrics", f.defineServing)
-	defineGroup(set, "Execution", f.defineWork)
+	defineGroup(set, "Scope", func(set *pflag.FlagSet) {
+		set.StringArrayVarP(&f.scope.namespaces, "namespace", "n", nil, "serve this `namespace`, or the namespaces that match a pattern such as \"team-*,!team-x\"; can be repeated")
+		set.BoolVarP(&f.scope.all, "all-namespaces", "A", false, "serve all namespaces (the default)")
+	})
+	defineGroup(set, "Peering", func(set *pflag.FlagSet) {
+		p := &f.settings.Peering
+		set.StringVarP(&p.Name, "peering", "P", p.Name, "the `name` of the peering object; if you set it, the operator pauses while the object does not exist")
+		set.IntVarP(&p.Priority, "priority", "p", p.Priority, "the priority among the operators of the peering; the operator with the highest priority is active")
+		set.BoolVar(&f.dev, "dev", false, "pause a deployed operator: sets the priority 666, whatever --priority says")
+		set.BoolVar(&p.Standalone, "standalone", p.Standalone, "ignore other operators")
+	})
+	defineGroup(set, "Replicas", func(set *pflag.FlagSet) {
+		r := &f.settings.Replicas
+		set.BoolVar(&r.LeaderElection, "leader-elect", r.LeaderElection, "elect a leader among the replicas; the others stand by")
+		set.StringVar(&r.LeaseName, "lease-name", r.LeaseName, "the `name` of the lease that the leader holds (default: settings.Name, or "+settings.DefaultLeaseName+")")
+		set.StringVar(&r.LeaseNamespace, "lease-namespace", r.LeaseNamespace, "the `namespace` of the lease (default: the namespace of the pod or of the kubeconfig)")
+	})
+	defineGroup(set, "Health and metrics", func(set *pflag.FlagSet) {
+		set.VarP(&livenessFlag{health: &f.settings.Health}, "liveness", "L", "serve health probes, for example at http://0.0.0.0:8080/healthz or 0.0.0.0:8080")
+		set.Var((*listenAddress)(&f.settings.Metrics.Address), "metrics", "serve metrics for Prometheus, for example at 0.0.0.0:9090")
+		set.BoolVar(&f.settings.Metrics.Secure, "metrics-secure", false, "serve metrics over HTTPS, and only to clients that the cluster authorizes")
+	})
+	defineGroup(set, "Execution", func(set *pflag.FlagSet) {
+		e := &f.settings.Execution
+		set.IntVar(&e.Workers, "workers", e.Workers, "the maximum number of objects that the operator itself works on at the same time; running handlers do not count")
+		set.DurationVar(&e.GracePeriod, "grace-period", e.GracePeriod, "how long running handlers may continue when the operator stops")
+	})
 	defineGroup(set, "Logging", f.logging.define)
-	defineGroup(set, "Recording", f.defineRecording)
+	defineGroup(set, "Recording", func(set *pflag.FlagSet) {
+		r := &f.settings.Recording
+		set.StringVar(&r.File, "record", "", "record what the operator sees and decides in this `file`, with hashes in place of values, for tests of other handlers")
+		set.StringSliceVar(&r.Fields, "record-field", nil, "a `field` whose values stay readable in the recording, such as spec.size; can be repeated")
+		set.StringVar(&f.settings.Permissions.LearnFile, "learn", "", "write the roles that the operator needs to this `file`: what is derived from its handlers, and what its requests use; a lower bound")
+	})
 	defineGroup(set, "Connection", f.connection.define)
-}
-
-func (f *flags) definePeering(set *pflag.FlagSet) {
-	p := &f.settings.Peering
-	set.StringVarP(&p.Name, "peering", "P", p.Name, "the `name` of the peering object; if you set it, the operator pauses while the object does not exist")
-	set.IntVarP(&p.Priority, "priority", "p", p.Priority, "the priority among the operators of the peering; the operator with the highest priority is active")
-	set.BoolVar(&f.dev, "dev", false, "pause a deployed operator: sets the priority 666, whatever --priority says")
-	set.BoolVar(&p.Standalone, "standalone", p.Standalone, "ignore other operators")
-}
-
-func (f *flags) defineReplicas(set *pflag.FlagSet) {
-	r := &f.settings.Replicas
-	set.BoolVar(&r.LeaderElection, "leader-elect", r.LeaderElection, "elect a leader among the replicas; the others stand by")
-	set.StringVar(&r.LeaseName, "lease-name", r.LeaseName, "the `name` of the lease that the leader holds (default: settings.Name, or "+settings.DefaultLeaseName+")")
-	set.StringVar(&r.LeaseNamespace, "lease-namespace", r.LeaseNamespace, "the `namespace` of the lease (default: the namespace of the pod or of the kubeconfig)")
-}
-
-func (f *flags) defineServing(set *pflag.FlagSet) {
-	set.VarP(&livenessFlag{health: &f.settings.Health}, "liveness", "L", "serve health probes, for example at http://0.0.0.0:8080/healthz or 0.0.0.0:8080")
-	set.Var((*listenAddress)(&f.settings.Metrics.Address), "metrics", "serve metrics for Prometheus, for example at 0.0.0.0:9090")
-	set.BoolVar(&f.settings.Metrics.Secure, "metrics-secure", false, "serve metrics over HTTPS, and only to clients that the cluster authorizes")
-}
-
-func (f *flags) defineWork(set *pflag.FlagSet) {
-	e := &f.settings.Execution
-	set.IntVar(&e.Workers, "workers", e.Workers, "the maximum number of objects that the operator itself works on at the same time; running handlers do not count")
-	set.DurationVar(&e.GracePeriod, "grace-period", e.GracePeriod, "how long running handlers may continue when the operator stops")
-}
-
-func (f *flags) defineRecording(set *pflag.FlagSet) {
-	r := &f.settings.Recording
-	set.StringVar(&r.File, "record", "", "record what the operator sees and decides in this `file`, with hashes in place of values, for tests of other handlers")
-	set.StringSliceVar(&r.Fields, "record-field", nil, "a `field` whose values stay readable in the recording, such as spec.size; can be repeated")
-	set.StringVar(&f.settings.Permissions.LearnFile, "learn", "", "write the roles that the operator needs to this `file`: what is derived from its handlers, and what its requests use; a lower bound")
 }
 
 // complete applies the environment, completes the settings, and returns the mistakes in
@@ -93,11 +86,6 @@ func (f *flags) complete(set *pflag.FlagSet, lookup func(string) string) error {
 type scope struct {
 	all        bool // also the default
 	namespaces []string
-}
-
-func (s *scope) define(set *pflag.FlagSet) {
-	set.StringArrayVarP(&s.namespaces, "namespace", "n", nil, "serve this `namespace`, or the namespaces that match a pattern such as \"team-*,!team-x\"; can be repeated")
-	set.BoolVarP(&s.all, "all-namespaces", "A", false, "serve all namespaces (the default)")
 }
 
 // splitNamespaces splits lists of names at commas. It does not split patterns, in which

@@ -63,7 +63,12 @@ func writeUsage(command *cobra.Command) error {
 		if _, runs := command.Annotations[runsAnnotation]; runs {
 			text += "  " + command.UseLine() + "\n"
 		}
-		text += "  " + command.CommandPath() + " COMMAND\n\nCommands:\n" + formatCommands(command)
+		text += "  " + command.CommandPath() + " COMMAND\n\nCommands:\n"
+		for _, below := range command.Commands() {
+			if below.IsAvailableCommand() {
+				text += fmt.Sprintf("  %-*s %s\n", command.NamePadding(), below.Name(), below.Short)
+			}
+		}
 	}
 	if command.Example != "" {
 		text += "\nExamples:\n" + withProgram(command.Example, command.Name(), path) + "\n"
@@ -97,16 +102,7 @@ func withProgram(examples, name, path string) string {
 	return strings.Join(lines, "\n")
 }
 
-func formatCommands(command *cobra.Command) string {
-	var b strings.Builder
-	for _, below := range command.Commands() {
-		if below.IsAvailableCommand() {
-			fmt.Fprintf(&b, "  %-*s %s\n", command.NamePadding(), below.Name(), below.Short)
-		}
-	}
-	return b.String()
-}
-
+// formatFlagGroups returns the flags by groups, each flag with its environment variable.
 func formatFlagGroups(set *pflag.FlagSet) string {
 	var groups []*pflag.FlagSet
 	set.VisitAll(func(flag *pflag.Flag) {
@@ -119,7 +115,11 @@ func formatFlagGroups(set *pflag.FlagSet) string {
 			next.SortFlags = false
 			groups = append(groups, next)
 		}
-		groups[len(groups)-1].AddFlag(withVariableInUsage(flag))
+		shown := *flag
+		if name := environmentVariable(flag); name != "" {
+			shown.Usage += " [" + name + "]"
+		}
+		groups[len(groups)-1].AddFlag(&shown)
 	})
 	var b strings.Builder
 	for _, group := range groups {
@@ -129,15 +129,6 @@ func formatFlagGroups(set *pflag.FlagSet) string {
 		b.WriteString("\nYou can set each flag by the environment variable in brackets. Flags take precedence.\n")
 	}
 	return b.String()
-}
-
-// withVariableInUsage returns the flag with its environment variable in the help.
-func withVariableInUsage(flag *pflag.Flag) *pflag.Flag {
-	shown := *flag
-	if name := environmentVariable(flag); name != "" {
-		shown.Usage += " [" + name + "]"
-	}
-	return &shown
 }
 
 // completionTimeout limits how long a shell waits.

@@ -48,23 +48,19 @@ func (f *logFlags) complete(set *pflag.FlagSet) error {
 	return nil
 }
 
-func (f *logFlags) verbosity() int {
-	switch {
-	case f.debug:
-		return requestVerbosity
-	case f.verbose:
-		return 1
-	case f.quiet:
-		return logformat.Errors
-	default:
-		return 0
-	}
-}
-
 // newLogger returns a logger that is configured by the flags.
 func (f *logFlags) newLogger(out io.Writer) logr.Logger {
+	verbosity := 0
+	switch {
+	case f.debug:
+		verbosity = requestVerbosity
+	case f.verbose:
+		verbosity = 1
+	case f.quiet:
+		verbosity = logformat.Errors
+	}
 	return logformat.New(out, logformat.Options{
-		Format: logformat.Format(f.format), Verbosity: f.verbosity(), ReferenceKey: f.referenceKey,
+		Format: logformat.Format(f.format), Verbosity: verbosity, ReferenceKey: f.referenceKey,
 		Prefix: f.prefix,
 		Colors: supportsColor(out),
 	})

@@ -68,18 +68,14 @@ func runProcess(command *cobra.Command) int {
 	// signal right after the first one is ignored: some tools send it to a process and to its
 	// group.
 	context.AfterFunc(ctx, func() { time.AfterFunc(repeatedSignalWindow, stop) })
-	command.SetArgs(argumentsOf(os.Args))
-	return execute(ctx, command, os.Stdout, os.Stderr)
-}
-
-// argumentsOf returns the arguments of a process. kubectl completes the arguments of a plugin
-// kubectl-NAME by the program kubectl_complete-NAME, with the words of the command line: a link of
-// that name is enough.
-func argumentsOf(process []string) []string {
-	if strings.HasPrefix(filepath.Base(process[0]), "kubectl_complete-") {
-		return append([]string{cobra.ShellCompRequestCmd}, process[1:]...)
+	// kubectl completes the arguments of a plugin kubectl-NAME by the program kubectl_complete-NAME, with
+	// the words of the command line: a link of that name is enough.
+	arguments := os.Args[1:]
+	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl_complete-") {
+		arguments = append([]string{cobra.ShellCompRequestCmd}, arguments...)
 	}
-	return process[1:]
+	command.SetArgs(arguments)
+	return execute(ctx, command, os.Stdout, os.Stderr)
 }
 
 // execute runs a command. It writes the requested output to out, and the log and all

@@ -37,7 +37,12 @@ func newOperatorCommand(name string, run func(context.Context, Invocation) error
 			for _, name := range unknownVariables(os.Environ()) {
 				logger.Info("An environment variable is unknown and has no effect.", "variable", name)
 			}
-			flags.connection.setLeaseNamespace(&flags.settings.Replicas)
+			if replicas := &flags.settings.Replicas; replicas.LeaseNamespace == "" {
+				// That of the kubeconfig or of the pod. Errors in the kubeconfig are reported when it connects.
+				if namespace, _, err := flags.connection.clientConfig().Namespace(); err == nil {
+					replicas.LeaseNamespace = namespace
+				}
+			}
 			err := run(command.Context(), Invocation{flags.settings, logger, flags.connection})
 			if err != nil && logformat.Format(flags.logging.format) == logformat.JSON {
 				return &loggedError{err, logger}

@@ -138,13 +138,18 @@ func describeFrozen(frozen peering.Frozen, priority int) string {
 }
 
 func (f *freezeFlags) resume(ctx context.Context, command *cobra.Command) error {
-	var frozen []error
+	var frozen []error // by others; the errors say how to end that
+	called := f.calledAs(command)
 	err := f.forEachTarget(ctx, func(config *rest.Config, target peering.Target) error {
 		err := peering.Resume(ctx, config, target, f.options.Identity)
 		var others *peering.NotFrozenError
 		switch {
 		case errors.As(err, &others) && len(others.Freezes) > 0:
-			frozen = append(frozen, f.stillFrozen(command, target, others))
+			var ends []string
+			for _, identity := range slices.Sorted(maps.Keys(others.Freezes)) {
+				ends = append(ends, called.Resume(target, identity))
+			}
+			frozen = append(frozen, fmt.Errorf("nothing was changed in the %s: %w. To end that: %s", describeTarget(target), others, strings.Join(ends, "; ")))
 		case others != nil:
 			command.Println(fmt.Sprintf("Nothing was changed in the %s: %s.", describeTarget(target), others))
 		case err != nil:
@@ -157,16 +162,6 @@ func (f *freezeFlags) resume(ctx context.Context, command *cobra.Command) error 
 	return errors.Join(append(frozen, err)...)
 }
 
-// stillFrozen is the error for a peering that only others have frozen. It says how to end that.
-func (f *freezeFlags) stillFrozen(command *cobra.Command, target peering.Target, err *peering.NotFrozenError) error {
-	var ends []string
-	called := f.calledAs(command)
-	for _, identity := range slices.Sorted(maps.Keys(err.Freezes)) {
-		ends = append(ends, called.Resume(target, identity))
-	}
-	return fmt.Errorf("nothing was changed in the %s: %w. To end that: %s", describeTarget(target), err, strings.Join(ends, "; "))
-}
-
 // calledAs returns how the commands of kopf are called for the same cluster.
 func (f *freezeFlags) calledAs(command *cobra.Command) inspect.CommandLine {
 	return inspect.CommandLine{Flags: f.connection.arguments(command.Flags())}
@@ -174,9 +169,15 @@ func (f *freezeFlags) calledAs(command *cobra.Command) inspect.CommandLine {
 
 // forEachTarget calls a function for each selected peering object, until the first error.
 func (f *freezeFlags) forEachTarget(ctx context.Context, do func(*rest.Config, peering.Target) error) error {
-	targets, err := f.targets()
-	if err != nil {
-		return err
+	var targets []peering.Target
+	for _, namespace := range splitNamespaces(f.scope.namespaces) {
+		if selector.IsPattern(namespace) {
+			return usageErrorf("--namespace is %q: use names instead of patterns", namespace)
+		}
+		targets = append(targets, peering.Target{Name: f.peering, Namespace: namespace})
+	}
+	if len(targets) == 0 {
+		targets = append(targets, peering.Target{Name: f.peering})
 	}
 	config, err := f.connection.connect(ctx)
 	if err != nil {
@@ -188,20 +189,6 @@ func (f *freezeFlags) forEachTarget(ctx context.Context, do func(*rest.Config, p
 		}
 	}
 	return nil
-}
-
-func (f *freezeFlags) targets() ([]peering.Target, error) {
-	var targets []peering.Target
-	for _, namespace := range splitNamespaces(f.scope.namespaces) {
-		if selector.IsPattern(namespace) {
-			return nil, usageErrorf("--namespace is %q: use names instead of patterns", namespace)
-		}
-		targets = append(targets, peering.Target{Name: f.peering, Namespace: namespace})
-	}
-	if len(targets) == 0 {
-		targets = append(targets, peering.Target{Name: f.peering})
-	}
-	return targets, nil
 }
 
 func describeTarget(target peering.Target) string {

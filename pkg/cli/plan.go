@@ -40,8 +40,13 @@ func newPlanCommand(load Load) *cobra.Command {
 			if err := q.write(command.OutOrStdout(), answer); err != nil {
 				return err
 			}
-			if exitCode {
-				return endOf(answer)
+			switch {
+			case !exitCode:
+				return nil
+			case answer.Refuses():
+				return &exitError{ExitError, "the operator does not start, as the plan says"}
+			case answer.Changes() > 0:
+				return &exitError{exitChanges, "objects would be handled"}
 			}
 			return nil
 		})
@@ -53,14 +58,3 @@ func newPlanCommand(load Load) *cobra.Command {
 
 // exitChanges is the exit code of a plan with changes.
 const exitChanges = 3
-
-// endOf returns an error with the exit code of a plan.
-func endOf(plan *inspect.Plan) error {
-	switch {
-	case plan.Refuses():
-		return &exitError{ExitError, "the operator does not start, as the plan says"}
-	case plan.Changes() > 0:
-		return &exitError{exitChanges, "objects would be handled"}
-	}
-	return nil
-}

@@ -24,20 +24,6 @@ type releaseFlags struct {
 	runStartup bool
 }
 
-func (f *releaseFlags) define(set *pflag.FlagSet) {
-	set.BoolVar(&f.All, "all", false, "release the objects of all resources that the operator stores something on")
-	set.BoolVar(&f.DryRun, "dry-run", false, "only show what would be released")
-	set.BoolVar(&f.AbandonDeletions, "abandon-deletions", false, "also release objects that are being deleted: they disappear, and nothing cleans up for them")
-	set.StringSliceVar(&f.AlsoIDs, "also-ids", nil, "the `ids` of handlers that are not declared anymore, whose progress is removed, too")
-	set.StringVar(&f.LeaseName, "lease-name", "", "the `name` of the lease of the operator, which must not be held; that of a manager is its LeaderElectionID (default: as in the settings)")
-	set.StringVar(&f.LeaseNamespace, "lease-namespace", "", "the `namespace` of the lease (default: as in the settings, or all)")
-	set.StringVarP(&f.Peering, "peering", "P", "", "the `name` of the peering object, in which no operator may be alive (default: as in the settings)")
-	set.BoolVar(&f.OperatorStopped, "operator-stopped", false, "confirm that the operator is stopped, if neither its lease nor its peering shows it, or if others use those with the default names")
-	set.BoolVar(&f.runStartup, "run-startup", false, "call the startup handlers for the settings that they make, and the cleanup handlers; with --dry-run, they can only read")
-	set.StringVar(&f.Finalizer, "finalizer", "", "the `name` of the finalizer to remove (default: as in the settings)")
-	set.StringSliceVar(&f.Prefixes, "prefix", nil, "the `prefixes` of the annotations to remove, in place of the storages in the settings")
-}
-
 // validate returns the mistakes in the flags.
 func (f *releaseFlags) validate(kinds []string) error {
 	switch {
@@ -96,7 +82,19 @@ func newReleaseCommand(load Load) *cobra.Command {
 			return nil
 		})
 	describeNamespace(command, "the `namespace` (default: all, or those of the settings)")
-	defineGroup(command.Flags(), "Release", flags.define)
+	defineGroup(command.Flags(), "Release", func(set *pflag.FlagSet) {
+		set.BoolVar(&flags.All, "all", false, "release the objects of all resources that the operator stores something on")
+		set.BoolVar(&flags.DryRun, "dry-run", false, "only show what would be released")
+		set.BoolVar(&flags.AbandonDeletions, "abandon-deletions", false, "also release objects that are being deleted: they disappear, and nothing cleans up for them")
+		set.StringSliceVar(&flags.AlsoIDs, "also-ids", nil, "the `ids` of handlers that are not declared anymore, whose progress is removed, too")
+		set.StringVar(&flags.LeaseName, "lease-name", "", "the `name` of the lease of the operator, which must not be held; that of a manager is its LeaderElectionID (default: as in the settings)")
+		set.StringVar(&flags.LeaseNamespace, "lease-namespace", "", "the `namespace` of the lease (default: as in the settings, or all)")
+		set.StringVarP(&flags.Peering, "peering", "P", "", "the `name` of the peering object, in which no operator may be alive (default: as in the settings)")
+		set.BoolVar(&flags.OperatorStopped, "operator-stopped", false, "confirm that the operator is stopped, if neither its lease nor its peering shows it, or if others use those with the default names")
+		set.BoolVar(&flags.runStartup, "run-startup", false, "call the startup handlers for the settings that they make, and the cleanup handlers; with --dry-run, they can only read")
+		set.StringVar(&flags.Finalizer, "finalizer", "", "the `name` of the finalizer to remove (default: as in the settings)")
+		set.StringSliceVar(&flags.Prefixes, "prefix", nil, "the `prefixes` of the annotations to remove, in place of the storages in the settings")
+	})
 	return command
 }
 

@@ -85,7 +85,7 @@ func buildAndRun(command *cobra.Command, packages, arguments []string, start lau
 func formatFlags(set *pflag.FlagSet) []string {
 	var arguments []string
 	set.Visit(func(flag *pflag.Flag) {
-		if isClusterFlag(flag) {
+		if flag.Name == withClusterFlag || flag.Name == definitionsFlag {
 			return
 		}
 		values := []string{flag.Value.String()}
@@ -144,15 +144,13 @@ const (
 // define defines the flags. They have no environment variables: who sets one for a session would
 // start clusters by accident.
 func (c *clusterFlags) define(set *pflag.FlagSet) {
-	defineGroup(set, "Cluster", c.defineFlags)
+	defineGroup(set, "Cluster", func(set *pflag.FlagSet) {
+		set.BoolVar(&c.wanted, withClusterFlag, false, "start a cluster for the operator, with an API server but no nodes, and remove it in the end")
+		set.StringSliceVar(&c.definitions, definitionsFlag, nil, "with --"+withClusterFlag+": "+definitionsUsage+" and in those of the packages)")
+	})
 	for _, name := range []string{withClusterFlag, definitionsFlag} {
 		set.Lookup(name).Annotations[withoutVariable] = nil
 	}
-}
-
-func (c *clusterFlags) defineFlags(set *pflag.FlagSet) {
-	set.BoolVar(&c.wanted, withClusterFlag, false, "start a cluster for the operator, with an API server but no nodes, and remove it in the end")
-	set.StringSliceVar(&c.definitions, definitionsFlag, nil, "with --"+withClusterFlag+": "+definitionsUsage+" and in those of the packages)")
 }
 
 // definitionsOf returns where the resource definitions are: the given places, or the usual ones.
@@ -161,10 +159,6 @@ func (c *clusterFlags) definitionsOf(packages []string) []string {
 		return c.definitions
 	}
 	return launch.Definitions(append([]string{"."}, packages...)...)
-}
-
-func isClusterFlag(flag *pflag.Flag) bool {
-	return flag.Name == withClusterFlag || flag.Name == definitionsFlag
 }
 
 // check returns what is wrong with the flags. The others are those of the connection.

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -11,41 +10,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/record/util"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
-
-func (r *Recorder) newEvent(ref corev1.ObjectReference, eventType, reason, message string) *corev1.Event {
-	now := r.clock.Now()
-	return &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:      r.newName(ref, now),
-			Namespace: namespaceOf(ref),
-		},
-		InvolvedObject:      ref,
-		Type:                singleWord(eventType, TypeNormal),
-		Reason:              singleWord(reason, unspecified),
-		Message:             singleLine(message),
-		Count:               1,
-		FirstTimestamp:      metav1.NewTime(now),
-		LastTimestamp:       metav1.NewTime(now),
-		Source:              corev1.EventSource{Component: r.options.Component},
-		ReportingController: r.options.Component,
-		ReportingInstance:   r.options.Instance,
-	}
-}
-
-// newName returns the name of a new event. A prefix is shared by many objects and operators,
-// so the time alone does not distinguish their events.
-func (r *Recorder) newName(ref corev1.ObjectReference, now time.Time) string {
-	if r.options.NamePrefix == "" {
-		return util.GenerateEventName(ref.Name, now.UnixNano())
-	}
-	return r.options.NamePrefix + strings.ToLower(rand.Text()[:16])
-}
 
 // withPrefix returns the name of an event that the correlator has named. The same name always
 // gets the same result: the correlator counts events by it.
@@ -72,15 +40,6 @@ func spamKey(event *corev1.Event) string {
 	return strings.Join([]string{
 		ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, string(ref.UID), event.Type, strconv.FormatBool(logged),
 	}, "\n")
-}
-
-// namespaceOf returns the namespace for an event about the object. The API server
-// accepts events about cluster-scoped objects only in the default namespace.
-func namespaceOf(ref corev1.ObjectReference) string {
-	if ref.Namespace == "" {
-		return metav1.NamespaceDefault
-	}
-	return ref.Namespace
 }
 
 func isEvent(ref corev1.ObjectReference) bool {

@@ -2,16 +2,20 @@ package events
 
 import (
 	"cmp"
+	"crypto/rand"
 	"log/slog"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/tools/record/util"
 
 	"github.com/kopf-go/kopf/pkg/settings"
 )
@@ -75,7 +79,14 @@ type Recorder struct {
 // New returns a recorder that posts through the client. It queues events immediately,
 // and posts them when Start runs.
 func New(client corev1client.EventsGetter, options Options) *Recorder {
-	options = options.withDefaults()
+	options.Component = cmp.Or(options.Component, DefaultComponent)
+	if options.Instance == "" {
+		options.Instance, _ = os.Hostname() // the field is optional
+	}
+	options.Capacity = cmp.Or(max(options.Capacity, 0), DefaultCapacity)
+	options.Burst = cmp.Or(max(options.Burst, 0), DefaultBurst)
+	options.Refill = cmp.Or(max(options.Refill, 0), DefaultRefill)
+	options.DrainTimeout = cmp.Or(max(options.DrainTimeout, 0), DefaultDrainTimeout)
 	clock := &strictClock{}
 	return &Recorder{
 		options: options,
@@ -93,18 +104,6 @@ func New(client corev1client.EventsGetter, options Options) *Recorder {
 	}
 }
 
-func (o Options) withDefaults() Options {
-	o.Component = cmp.Or(o.Component, DefaultComponent)
-	if o.Instance == "" {
-		o.Instance, _ = os.Hostname() // the field is optional
-	}
-	o.Capacity = cmp.Or(max(o.Capacity, 0), DefaultCapacity)
-	o.Burst = cmp.Or(max(o.Burst, 0), DefaultBurst)
-	o.Refill = cmp.Or(max(o.Refill, 0), DefaultRefill)
-	o.DrainTimeout = cmp.Or(max(o.DrainTimeout, 0), DefaultDrainTimeout)
-	return o
-}
-
 // Post queues an event about an object. It never waits and never fails: lost events are
 // counted; see Stats.
 //
@@ -117,8 +116,30 @@ func (r *Recorder) Post(ref corev1.ObjectReference, eventType, reason, message s
 	if r == nil || isEvent(ref) {
 		return
 	}
+	now := r.clock.Now()
+	name := util.GenerateEventName(ref.Name, now.UnixNano())
+	if r.options.NamePrefix != "" { // many objects and operators share it, so the time alone does not distinguish their events
+		name = r.options.NamePrefix + strings.ToLower(rand.Text()[:16])
+	}
+	event := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name,
+			// The API server accepts events about cluster-scoped objects only in the default namespace.
+			Namespace: cmp.Or(ref.Namespace, metav1.NamespaceDefault),
+		},
+		InvolvedObject:      ref,
+		Type:                singleWord(eventType, TypeNormal),
+		Reason:              singleWord(reason, unspecified),
+		Message:             singleLine(message),
+		Count:               1,
+		FirstTimestamp:      metav1.NewTime(now),
+		LastTimestamp:       metav1.NewTime(now),
+		Source:              corev1.EventSource{Component: r.options.Component},
+		ReportingController: r.options.Component,
+		ReportingInstance:   r.options.Instance,
+	}
 	select {
-	case r.queue <- r.newEvent(ref, eventType, reason, message):
+	case r.queue <- event:
 	default:
 		r.dropped.Add(1)
 	}

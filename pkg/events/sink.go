@@ -32,7 +32,7 @@ func (r *Recorder) recordToSink(ctx context.Context, event *corev1.Event) {
 	switch err := r.sendWithRetry(ctx, result); {
 	case err == nil, apierrors.IsAlreadyExists(err): // the response to an earlier attempt was lost
 		r.posted.Add(1)
-	case isNamespaceGone(err):
+	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		r.options.Logger.V(1).Info("An event is not posted: its namespace is gone.", logValues(event)...)
 	default:
 		r.fail(event, err)
@@ -96,9 +96,4 @@ func isTransient(err error) bool {
 	}
 	return apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) ||
 		apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
-}
-
-// isNamespaceGone reports whether the namespace of the event is deleted or terminating.
-func isNamespaceGone(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -36,17 +36,12 @@ func (r *Recorder) Start(ctx context.Context) error {
 			r.handle(work, event)
 		}
 	}
-	r.drain(work)
-	return nil
-}
-
-func (r *Recorder) drain(ctx context.Context) {
 	for {
 		select {
 		case event := <-r.queue:
-			r.handle(ctx, event)
+			r.handle(work, event)
 		default:
-			return
+			return nil
 		}
 	}
 }

@@ -1,12 +1,15 @@
 package health
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kopf-go/kopf/pkg/internal/plural"
-	"github.com/kopf-go/kopf/pkg/metrics"
-	"github.com/kopf-go/kopf/pkg/reconcile"
 )
 
 // checkResult is the result of one readiness check.
@@ -31,61 +34,69 @@ func (c checkResult) String() string {
 // runChecks checks everything that an operator needs to do its work.
 func runChecks(o Operator, maxQueueAge time.Duration) []checkResult {
 	state := o.State()
-	watching := o.WatchStatuses()
 	var all []checkResult
-	for _, w := range watching {
-		all = append(all, checkWatch(w))
+
+	// The watches. Their names can be parts of a path. The name of a resource has a dot.
+	for _, w := range o.WatchStatuses() {
+		c := checkResult{name: w.Resource}
+		if w.Children {
+			c.name = "children/" + w.Resource
+		}
+		if w.Namespace != "" {
+			c.name += "/" + w.Namespace
+		}
+		switch {
+		case !w.Listed && w.Err != nil:
+			c.problem = "not listed yet: " + describeError(w.Err)
+		case !w.Listed:
+			c.problem = "not listed yet"
+		case w.Err != nil:
+			c.problem = "not watched now: " + describeError(w.Err)
+		}
+		all = append(all, c)
 	}
+
 	if a, ok := o.(AdmissionOperator); ok {
 		all = append(all, checkResult{name: "admission", problem: a.AdmissionProblem()})
 	}
-	return append(all, checkStart(state), checkQueue(state.Queue, maxQueueAge), checkHandling(state))
-}
 
-// checkWatch names the check so that it can be a part of a path. The name of a resource has a dot.
-func checkWatch(w reconcile.WatchStatus) checkResult {
-	c := checkResult{name: w.Resource}
-	if w.Children {
-		c.name = "children/" + w.Resource
-	}
-	if w.Namespace != "" {
-		c.name += "/" + w.Namespace
-	}
-	switch {
-	case !w.Listed && w.Err != nil:
-		c.problem = "not listed yet: " + describeError(w.Err)
-	case !w.Listed:
-		c.problem = "not listed yet"
-	case w.Err != nil:
-		c.problem = "not watched now: " + describeError(w.Err)
-	}
-	return c
-}
-
-func checkStart(state metrics.State) checkResult {
-	c := checkResult{name: "start"}
+	start := checkResult{name: "start"}
 	if !state.Ready {
-		c.problem = "not all existing objects are listed yet"
+		start.problem = "not all existing objects are listed yet"
 	}
-	return c
-}
 
-func checkQueue(q metrics.Queue, maxAge time.Duration) checkResult {
-	c := checkResult{name: "queue"}
-	if q.Oldest > maxAge {
-		c.problem = fmt.Sprintf("stalled: %s waiting, the oldest for %s; %d of %s busy", plural.Of(q.Depth, "object is", "objects are"),
+	queue := checkResult{name: "queue"}
+	if q := state.Queue; q.Oldest > maxQueueAge {
+		queue.problem = fmt.Sprintf("stalled: %s waiting, the oldest for %s; %d of %s busy", plural.Of(q.Depth, "object is", "objects are"),
 			q.Oldest.Round(time.Second), q.Busy, plural.Of(q.Workers, "worker is", "workers are"))
 	}
-	return c
-}
 
-func checkHandling(state metrics.State) checkResult {
-	c := checkResult{name: "handling"}
+	handling := checkResult{name: "handling"}
 	switch {
 	case !state.Leading:
-		c.note = "this replica is on standby"
+		handling.note = "this replica is on standby"
 	case state.Paused:
-		c.note = "paused: another operator handles the objects"
+		handling.note = "paused: another operator handles the objects"
 	}
-	return c
+	return append(all, start, queue, handling)
+}
+
+// describeError describes the kind of an API error. The message of the error may quote
+// the request, and any client that reaches the port can read the response.
+func describeError(err error) string {
+	var network net.Error
+	switch {
+	case apierrors.IsForbidden(err):
+		return "the operator is not permitted to list and watch it"
+	case apierrors.IsUnauthorized(err):
+		return "the API server does not accept the operator's credentials"
+	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+		return "the API server does not serve it"
+	case apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err):
+		return "the API server is overloaded or unavailable"
+	case errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
+		return "the API server cannot be reached"
+	default:
+		return "see the log for the reason"
+	}
 }

@@ -30,10 +30,18 @@ type prober struct {
 // get returns the cached response, or calls the handlers if it has expired: once for
 // all concurrent requests. It returns early when the context or the TTL ends.
 func (p *prober) get(ctx context.Context) (response, error) {
-	last, running := p.cached()
-	if running == nil {
-		return last, nil
+	p.mu.Lock()
+	if p.running == nil && !p.lastTime.IsZero() && time.Since(p.lastTime) < p.ttl {
+		defer p.mu.Unlock()
+		return p.last, nil
 	}
+	if p.running == nil {
+		p.running = make(chan struct{})
+		go p.refresh()
+	}
+	running := p.running
+	p.mu.Unlock()
+
 	ctx, cancel := context.WithTimeoutCause(ctx, p.ttl, errProbeTimeout)
 	defer cancel()
 	select {
@@ -44,22 +52,6 @@ func (p *prober) get(ctx context.Context) (response, error) {
 	case <-ctx.Done():
 		return response{}, context.Cause(ctx)
 	}
-}
-
-// cached returns the cached response, or a channel that is closed when there is a new
-// one.
-func (p *prober) cached() (last response, running <-chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.running != nil:
-		return response{}, p.running
-	case !p.lastTime.IsZero() && time.Since(p.lastTime) < p.ttl:
-		return p.last, nil
-	}
-	p.running = make(chan struct{})
-	go p.refresh()
-	return response{}, p.running
 }
 
 // refresh calls the handlers. It does not use the context of a request: the client
@@ -74,6 +66,7 @@ func (p *prober) refresh() {
 	p.running = nil
 }
 
+// callProbes returns a new response. A panic of a handler is an error.
 func (p *prober) callProbes() response {
 	if p.probes == nil {
 		return probeResponse(nil, nil)

@@ -50,16 +50,3 @@ func probeResponse(results map[string]any, failures map[string]error) response {
 	r.body = slices.Concat(body, []byte("\n"))
 	return r
 }
-
-// write sends the response. It ignores clients that have disconnected.
-func (r response) write(into http.ResponseWriter) {
-	header := into.Header()
-	header.Set("Content-Type", r.contentType)
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Cache-Control", "no-store")
-	if r.status == http.StatusMethodNotAllowed {
-		header.Set("Allow", "GET, HEAD")
-	}
-	into.WriteHeader(r.status)
-	_, _ = into.Write(r.body)
-}

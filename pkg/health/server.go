@@ -46,7 +46,12 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	s.options.Logger.Info("The health endpoint is listening.", "address", listener.Addr().String(),
 		"liveness", s.options.Settings.LivenessPath, "readiness", s.options.Settings.ReadinessPath)
-	server := s.newHTTPServer()
+	server := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: readTimeout, ReadTimeout: readTimeout,
+		WriteTimeout: s.options.Settings.ProbeCacheTTL + writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes,
+	}
 	defer func() { _ = server.Close() }() // a graceful shutdown leaves connections open when it times out
 	running := manager.Server{Name: "health", Server: server, Listener: listener, ShutdownTimeout: &s.shutdownTimeout}
 	if err := running.Start(log.IntoContext(ctx, s.options.Logger.V(1))); err != nil {
@@ -55,18 +60,18 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) newHTTPServer() *http.Server {
-	return &http.Server{
-		Handler:           s,
-		ReadHeaderTimeout: readTimeout, ReadTimeout: readTimeout,
-		WriteTimeout: s.options.Settings.ProbeCacheTTL + writeTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeaderBytes,
-	}
-}
-
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(into http.ResponseWriter, request *http.Request) {
-	s.respond(request).write(into)
+	response := s.respond(request)
+	header := into.Header()
+	header.Set("Content-Type", response.contentType)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	if response.status == http.StatusMethodNotAllowed {
+		header.Set("Allow", "GET, HEAD")
+	}
+	into.WriteHeader(response.status)
+	_, _ = into.Write(response.body) // the client has disconnected otherwise
 }
 
 func (s *Server) respond(request *http.Request) response {
@@ -77,7 +82,11 @@ func (s *Server) respond(request *http.Request) response {
 	check, isCheck := strings.CutPrefix(request.URL.Path, strings.TrimSuffix(o.ReadinessPath, "/")+"/")
 	switch {
 	case request.URL.Path == o.LivenessPath:
-		return s.liveness(request.Context())
+		current, err := s.prober.get(request.Context())
+		if err != nil {
+			return errorResponse(errProbeTimeout.Error())
+		}
+		return current
 	case request.URL.Path == o.ReadinessPath:
 		return readinessResponse(runChecks(s.options.Operator, o.MaxQueueAge), request.URL.Query()["exclude"])
 	case isCheck:
@@ -85,12 +94,4 @@ func (s *Server) respond(request *http.Request) response {
 	default:
 		return textResponse(http.StatusNotFound, "not found; the endpoints are "+o.LivenessPath+" and "+o.ReadinessPath)
 	}
-}
-
-func (s *Server) liveness(ctx context.Context) response {
-	current, err := s.prober.get(ctx)
-	if err != nil {
-		return errorResponse(errProbeTimeout.Error())
-	}
-	return current
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/go-logr/logr/testr"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -227,19 +229,22 @@ func newCallOf(t testing.TB, about client.Object, options []CallOption) *callOf 
 		c.settings.client = made
 	}
 	c.body = c.bodyOf(about)
+	// The plural is guessed in the same way as Kubernetes does.
+	kind := (&unstructured.Unstructured{Object: c.body.Raw()}).GroupVersionKind()
+	guessed, _ := meta.UnsafeGuessKindToResource(kind)
+	resource := &selector.Resource{
+		Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Plural: strings.ToLower(guessed.Resource), Namespaced: c.body.Namespace() != "",
+	}
+	logger := logr.Discard()
+	if t, ok := t.(*testing.T); ok {
+		logger = testr.New(t)
+	}
 	memos := memo.NewValues(nil)
 	c.call = handler.CallContext{
-		Body: c.body, Patch: &patch.Patch{}, Resource: c.resource(), Client: c.settings.client,
-		Logger: c.logger(), Memo: func() *memo.Values { return memos },
+		Body: c.body, Patch: &patch.Patch{}, Resource: resource, Client: c.settings.client,
+		Logger: logger, Memo: func() *memo.Values { return memos },
 	}
 	return c
-}
-
-func (c *callOf) logger() logr.Logger {
-	if t, ok := c.t.(*testing.T); ok {
-		return testr.New(t)
-	}
-	return logr.Discard()
 }
 
 // bodyOf returns an object as handlers see it.
@@ -254,14 +259,6 @@ func (c *callOf) bodyOf(about client.Object) *object.Body {
 		raw.SetGroupVersionKind(kind)
 	}
 	return object.NewBody(raw.Object)
-}
-
-// resource returns the resource that an object probably has.
-func (c *callOf) resource() *selector.Resource {
-	kind := (&unstructured.Unstructured{Object: c.body.Raw()}).GroupVersionKind()
-	return &selector.Resource{
-		Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Plural: pluralOf(kind), Namespaced: c.body.Namespace() != "",
-	}
 }
 
 // about returns the call of a handler.

@@ -3,14 +3,11 @@ package kopftest
 import (
 	"context"
 	"errors"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/internal/handler"
@@ -89,12 +86,6 @@ func Operation(operation admissionv1.Operation) CallOption {
 }
 
 func (s schemeOption) applyToCall(c *callSettings) { c.scheme = s.scheme }
-
-// pluralOf guesses the plural of a kind in the same way as Kubernetes.
-func pluralOf(kind schema.GroupVersionKind) string {
-	plural, _ := meta.UnsafeGuessKindToResource(kind)
-	return strings.ToLower(plural.Resource)
-}
 
 // Register remembers a sub-handler. Handlers call it by Change.Subhandler.
 func (c *callOf) Register(d *handler.Declaration, err error) {
@@ -200,7 +191,13 @@ func (c *callOf) drift() handler.DriftCall {
 // childCall returns what a handler of children is called for.
 func (c *callOf) childCall() handler.ChildCall {
 	f := c.settings.family
-	call := handler.ChildCall{Reason: kopf.ReasonResume, Children: func() []*object.Snapshot { return c.snapshots(f.siblings) }}
+	call := handler.ChildCall{Reason: kopf.ReasonResume, Children: func() []*object.Snapshot {
+		var all []*object.Snapshot
+		for _, one := range f.siblings {
+			all = append(all, c.snapshot(one))
+		}
+		return all
+	}}
 	if f.child != nil {
 		call.Child = c.snapshot(f.child)
 		call.Reason = kopf.ReasonCreate
@@ -227,12 +224,4 @@ func (c *callOf) snapshot(of client.Object) *object.Snapshot {
 		c.t.Fatal(err)
 	}
 	return snapshot
-}
-
-func (c *callOf) snapshots(of []client.Object) []*object.Snapshot {
-	var all []*object.Snapshot
-	for _, one := range of {
-		all = append(all, c.snapshot(one))
-	}
-	return all
 }

@@ -130,17 +130,13 @@ func (r *recording) failureOf(request *http.Request) *Failure {
 	return nil
 }
 
-// respond fails a request.
+// respond fails a request: by the status of the error, if it has one.
 func (f *Failure) respond(request *http.Request) (*http.Response, error) {
 	var known apierrors.APIStatus
 	if !errors.As(f.err, &known) {
 		return nil, f.err
 	}
-	return answer(request, known.Status())
-}
-
-// answer returns a status as the response to a request.
-func answer(request *http.Request, status metav1.Status) (*http.Response, error) {
+	status := known.Status()
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	data, err := json.Marshal(status)
 	if err != nil {

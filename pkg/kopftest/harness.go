@@ -47,8 +47,11 @@ func New(t *testing.T, declare func() *kopf.Registry, with ...Option) *Harness {
 	for _, option := range with {
 		option.apply(&h.runs.options)
 	}
-	if h.runs.options.trial != nil {
-		h.runs.options.trial.join(h)
+	if trial := h.runs.options.trial; trial != nil {
+		if trial.harness != nil {
+			t.Fatal("a scenario of kopftest.Sweep can call kopftest.New only once")
+		}
+		trial.harness = h
 	}
 	server, err := apiserver.New(apiserver.Options{Webhooks: &h.runs.webhooks})
 	if err != nil {
@@ -80,7 +83,13 @@ func requireBubble(t *testing.T) {
 
 // close stops everything at the end of the test.
 func (h *Harness) close() {
-	h.runs.end()
+	h.t.Helper()
+	if h.runs.current != nil {
+		h.runs.stop()
+	}
+	for _, killed := range h.runs.former {
+		killed.wait(h.t)
+	}
 	if h.t.Failed() {
 		for _, line := range h.Logs() {
 			h.t.Log(line)
@@ -159,10 +168,6 @@ func (h *Harness) APIServer() *APIServer { return &APIServer{server: h.runs.serv
 func require(t *testing.T, action string, object client.Object, err error) {
 	t.Helper()
 	if err != nil {
-		t.Fatalf("%s %s: %v", action, nameOf(object), err)
+		t.Fatalf("%s %s: %v", action, fmt.Sprintf("%T %s", object, client.ObjectKeyFromObject(object)), err)
 	}
-}
-
-func nameOf(object client.Object) string {
-	return fmt.Sprintf("%T %s", object, client.ObjectKeyFromObject(object))
 }

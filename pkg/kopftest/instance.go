@@ -11,6 +11,8 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/go-logr/logr"
+
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/inprocess"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/watchdog"
@@ -46,7 +48,7 @@ func (r *runs) newInstance() *instance {
 	}
 	r.latest = r.settingsFor(one, registry)
 	operator, err := kopf.NewOperator(kopf.Options{
-		Registry: registry, Settings: r.latest, Config: config, Scheme: r.options.scheme, Logger: r.recording.logger(one.link),
+		Registry: registry, Settings: r.latest, Config: config, Scheme: r.options.scheme, Logger: logr.New(sink{recording: r.recording, from: one.link}),
 	})
 	if err != nil {
 		stop()
@@ -140,5 +142,11 @@ func (w *webhooks) RoundTrip(request *http.Request) (*http.Response, error) {
 	if one == nil || request.URL.Host != webhookHost {
 		return nil, errors.New("connection refused: " + request.URL.Host)
 	}
-	return one.review(request.WithContext(one.link.observe(request.Context())))
+	one.mu.Lock()
+	reviews := one.reviews
+	one.mu.Unlock()
+	if reviews == nil {
+		return nil, errors.New("connection refused: the operator does not serve reviews")
+	}
+	return inprocess.Transport{Handler: reviews}.RoundTrip(request.WithContext(one.link.observe(request.Context())))
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"github.com/kopf-go/kopf/internal/handler"
-	"github.com/kopf-go/kopf/pkg/kopftest/internal/inprocess"
 )
 
 // errCut is the error of requests after a crash.
@@ -108,15 +107,4 @@ func (c closing) Read(data []byte) (int, error) {
 func (c closing) Close() error {
 	defer c.then()
 	return c.ReadCloser.Close()
-}
-
-// review sends a review to the operator.
-func (i *instance) review(request *http.Request) (*http.Response, error) {
-	i.mu.Lock()
-	reviews := i.reviews
-	i.mu.Unlock()
-	if reviews == nil {
-		return nil, errors.New("connection refused: the operator does not serve reviews")
-	}
-	return inprocess.Transport{Handler: reviews}.RoundTrip(request)
 }

@@ -170,10 +170,6 @@ type sink struct {
 	values    []any
 }
 
-func (r *recording) logger(from *link) logr.Logger {
-	return logr.New(sink{recording: r, from: from})
-}
-
 var _ logr.LogSink = sink{}
 
 // Init does nothing.
@@ -262,4 +258,27 @@ func (h *Harness) Logs() []Log {
 	h.recording.mu.Lock()
 	defer h.recording.mu.Unlock()
 	return slices.Clone(h.recording.logs)
+}
+
+// moment is something that has happened.
+type moment struct {
+	at   time.Time
+	kind string
+	what fmt.Stringer
+}
+
+// tell adds to what has happened. The caller holds the lock. Later, more can be known.
+func (r *recording) tell(kind string, what fmt.Stringer) {
+	r.story = append(r.story, moment{at: time.Now(), kind: kind, what: what})
+}
+
+// describe returns what has happened, in lines.
+func (r *recording) describe() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lines := make([]string, 0, len(r.story))
+	for _, one := range r.story {
+		lines = append(lines, fmt.Sprintf("%s %s %s", one.at.Format(time.TimeOnly), one.kind, one.what))
+	}
+	return lines
 }

@@ -54,7 +54,21 @@ func Replay(t *testing.T, file string, registry *kopf.Registry, with ...Option) 
 			t.Fatalf("%s cannot be replayed: %v", file, err)
 		}
 	})
-	reportReplay(t, repeated)
+
+	t.Logf("%d decisions, %d attempts of handlers", repeated.Decisions, repeated.Outcomes)
+	for _, id := range slices.Sorted(maps.Keys(repeated.Unsure)) {
+		t.Logf("%s cannot be compared: %s", id, repeated.Unsure[id])
+	}
+	var lines []string
+	for _, one := range repeated.Differences[:min(len(repeated.Differences), maxDifferences)] {
+		lines = append(lines, one.String())
+	}
+	if rest := len(repeated.Differences) - len(lines); rest > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", rest))
+	}
+	if len(lines) > 0 {
+		t.Errorf("%d decisions are different:\n%s", len(repeated.Differences), indent(lines))
+	}
 }
 
 // laterForFilters is how much virtual time passes between two evaluations of filters. It is no
@@ -63,21 +77,3 @@ const laterForFilters = 10*365*24*time.Hour + 29*time.Hour + 31*time.Minute
 
 // maxDifferences is the number of differences that are described.
 const maxDifferences = 20
-
-func reportReplay(t *testing.T, r *replay.Replay) {
-	t.Helper()
-	t.Logf("%d decisions, %d attempts of handlers", r.Decisions, r.Outcomes)
-	for _, id := range slices.Sorted(maps.Keys(r.Unsure)) {
-		t.Logf("%s cannot be compared: %s", id, r.Unsure[id])
-	}
-	var lines []string
-	for _, one := range r.Differences[:min(len(r.Differences), maxDifferences)] {
-		lines = append(lines, one.String())
-	}
-	if rest := len(r.Differences) - len(lines); rest > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more", rest))
-	}
-	if len(lines) > 0 {
-		t.Errorf("%d decisions are different:\n%s", len(r.Differences), indent(lines))
-	}
-}

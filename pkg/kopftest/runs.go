@@ -110,14 +110,3 @@ func (r *runs) stop() {
 	stopped.stop()
 	stopped.wait(r.t)
 }
-
-// end stops what is left.
-func (r *runs) end() {
-	r.t.Helper()
-	if r.current != nil {
-		r.stop()
-	}
-	for _, one := range r.former {
-		one.wait(r.t)
-	}
-}

@@ -115,25 +115,23 @@ func Sweep(t *testing.T, scenario func(t *testing.T, fault Option), with ...Swee
 	if lines := quiet.compare(again); len(lines) > 0 {
 		t.Fatalf("two runs of the scenario without a fault are different, so that it cannot show the influence of faults; see IgnoreField:\n%s", indent(lines))
 	}
-	sweepAll(t, quiet, run)
-}
 
-// gcPercent makes the garbage collector rarer while many short lives follow each other.
-const gcPercent = 800
-
-// maxFailures is the number of failures after which a sweep ends.
-const maxFailures = 5
-
-// sweepAll tries all cases. Their messages are in the order of the cases.
-func sweepAll(t *testing.T, quiet *trial, run func(*testing.T, *trial)) {
-	t.Helper()
-	cases := quiet.cases()
+	// Each fault at each write is a case. Their messages are in the order of the cases.
+	var cases []*place
+	for _, write := range quiet.writes {
+		for _, fault := range rules.faults {
+			if fault != sweep.Conflict || strings.Contains(write.Body, `"resourceVersion"`) {
+				cases = append(cases, &place{fault: fault, write: write})
+			}
+		}
+	}
 	outcomes := make([]struct{ passed, missed bool }, len(cases))
 	begun := 0
 	failures := 0
 	missed := 0
-	sweep.Each(len(cases), quiet.rules.workers, func(i int, finish func()) {
-		outcomes[i].passed = t.Run(cases[i].name(), func(t *testing.T) {
+	sweep.Each(len(cases), rules.workers, func(i int, finish func()) {
+		name := strings.ReplaceAll(cases[i].String(), "/", ".") // a slash would divide it
+		outcomes[i].passed = t.Run(name, func(t *testing.T) {
 			t.Helper()
 			defer finish()
 			outcomes[i].missed = !cases[i].try(t, quiet, run)
@@ -159,26 +157,16 @@ func sweepAll(t *testing.T, quiet *trial, run func(*testing.T, *trial)) {
 	}
 }
 
-// cases returns the faults of all writes.
-func (tr *trial) cases() []*place {
-	var found []*place
-	for _, write := range tr.writes {
-		for _, fault := range tr.rules.faults {
-			if fault != sweep.Conflict || strings.Contains(write.Body, `"resourceVersion"`) {
-				found = append(found, &place{fault: fault, write: write})
-			}
-		}
-	}
-	return found
-}
+// gcPercent makes the garbage collector rarer while many short lives follow each other.
+const gcPercent = 800
+
+// maxFailures is the number of failures after which a sweep ends.
+const maxFailures = 5
 
 // String names the case.
 func (p *place) String() string {
 	return fmt.Sprintf("%s write %d of %s", p.fault, p.write.Number, p.write.Object)
 }
-
-// name is the name of the subtest. A slash would divide it.
-func (p *place) name() string { return strings.ReplaceAll(p.String(), "/", ".") }
 
 // maxTries is how often a run is repeated if its writes are others. One case of maxMissed can be
 // left out because of that.

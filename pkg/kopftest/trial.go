@@ -40,15 +40,6 @@ type place struct {
 
 func (tr *trial) apply(o *options) { o.trial = tr }
 
-// join connects the trial with the harness of its scenario.
-func (tr *trial) join(h *Harness) {
-	h.t.Helper()
-	if tr.harness != nil {
-		h.t.Fatal("a scenario of kopftest.Sweep can call kopftest.New only once")
-	}
-	tr.harness = h
-}
-
 // striker returns the function that sends the write of the trial under its fault.
 func (tr *trial) striker(one *instance) func(Write, *http.Request) (*http.Response, error, bool) {
 	if tr.place == nil {
@@ -79,21 +70,16 @@ func (tr *trial) settled() {
 	if !tr.struck.Load() || tr.given || number >= len(tr.quiet.states) {
 		return
 	}
-	tr.given = !tr.recover(tr.quiet.states[number])
-}
-
-// recover lets time pass until the operator is in a state, and reports whether that has
-// happened.
-func (tr *trial) recover(wanted sweep.State) bool {
+	wanted := tr.quiet.states[number]
 	step := time.Second
 	for waited := time.Duration(0); waited < tr.rules.recovery; waited += step {
 		if tr.state().Equals(wanted) {
-			return true
+			return
 		}
 		step = min(2*step, recoveryStep)
 		tr.harness.runs.wait(step)
 	}
-	return tr.state().Equals(wanted)
+	tr.given = !tr.state().Equals(wanted)
 }
 
 // recoveryStep is the time between two looks at an operator that recovers.

@@ -40,7 +40,9 @@ func (w Write) String() string {
 // for reads, and for what does not change objects: reviews, events, leases, and dry runs.
 func newWrite(request *http.Request) (*Write, *http.Request) {
 	path := objectPath(request.URL.Path)
-	if request.Method == http.MethodGet || isHidden(path) || request.URL.Query().Get("dryRun") != "" {
+	namespace, parts := splitNamespace(path)
+	isHidden := parts[0] == "events" || parts[0] == "leases" || strings.HasSuffix(parts[0], "reviews")
+	if request.Method == http.MethodGet || isHidden || request.URL.Query().Get("dryRun") != "" {
 		return nil, request
 	}
 	var body []byte
@@ -48,13 +50,18 @@ func newWrite(request *http.Request) (*Write, *http.Request) {
 		body, _ = io.ReadAll(request.Body) // clients send from memory
 		request.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	return &Write{At: time.Now(), Method: request.Method, Path: path, Object: writtenObject(path, body), Body: string(body)}, request
-}
-
-// isHidden reports whether a path is one of what operators write besides objects.
-func isHidden(path string) bool {
-	_, parts := splitNamespace(path)
-	return parts[0] == "events" || parts[0] == "leases" || strings.HasSuffix(parts[0], "reviews")
+	var name string
+	if len(parts) > 1 {
+		name = parts[1]
+	} else { // a new object
+		var created metav1.PartialObjectMetadata
+		_ = json.Unmarshal(body, &created) // the server refuses what is unreadable
+		name = cmp.Or(created.Name, created.GenerateName)
+	}
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	return &Write{At: time.Now(), Method: request.Method, Path: path, Object: parts[0] + " " + name, Body: string(body)}, request
 }
 
 // splitNamespace divides a path into the namespace and the rest, which begins with the
@@ -65,21 +72,6 @@ func splitNamespace(path string) (namespace string, rest []string) {
 		return parts[1], parts[2:]
 	}
 	return "", parts
-}
-
-// writtenObject returns the object of a write, from its path, and for new objects also from
-// its body.
-func writtenObject(path string, body []byte) string {
-	namespace, parts := splitNamespace(path)
-	if namespace != "" {
-		namespace += "/"
-	}
-	if len(parts) > 1 {
-		return parts[0] + " " + namespace + parts[1]
-	}
-	var created metav1.PartialObjectMetadata
-	_ = json.Unmarshal(body, &created) // the server refuses what is unreadable
-	return parts[0] + " " + namespace + cmp.Or(created.Name, created.GenerateName)
 }
 
 // objectPath returns a path without the group and the version.

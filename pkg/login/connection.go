@@ -28,7 +28,11 @@ type Connection struct {
 
 // String returns the address, the priority and the expiry of the connection.
 func (c Connection) String() string {
-	text := fmt.Sprintf("connection to %s, priority %d", describeServer(c.Config), c.Priority)
+	server := "nowhere"
+	if base, err := serverURLOf(c.Config); err == nil {
+		server = withoutUserinfo(base).String()
+	}
+	text := fmt.Sprintf("connection to %s, priority %d", server, c.Priority)
 	if !c.Expires.IsZero() {
 		text += ", expires " + c.Expires.UTC().Format(time.RFC3339)
 	}

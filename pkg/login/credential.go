@@ -65,23 +65,6 @@ func usableUntil(expires, now time.Time) (time.Time, error) {
 	}
 }
 
-func (c *credential) isUsableAt(now time.Time) bool {
-	return c.usableUntil.IsZero() || now.Before(c.usableUntil)
-}
-
-// isPreferredTo reports whether the credential is preferred to the other one, which can
-// be nil.
-func (c *credential) isPreferredTo(other *credential) bool {
-	switch {
-	case other == nil:
-		return true
-	case c.priority != other.priority:
-		return c.priority > other.priority
-	default:
-		return c.handler < other.handler
-	}
-}
-
 // closeIdle closes idle connections; streams continue until they break. It can close
 // connections of other clients of the process to the same server, which open them again.
 func (c *credential) closeIdle() { utilnet.CloseIdleConnectionsFor(c.transport) }

@@ -59,19 +59,14 @@ func New(ctx context.Context, options Options) (*Credentials, error) {
 		return nil, err
 	}
 	cs.serverURL = first.serverURL
-	cs.config = sharedConfig(first)
+	// The part of the first configuration that all connections share.
+	cs.config = rest.AnonymousClientConfig(first.config)
+	cs.config.Host = withoutUserinfo(first.serverURL).String()
+	cs.config.TLSClientConfig = rest.TLSClientConfig{}
+	cs.config.Dial = nil
+	cs.config.Proxy = nil
 	cs.config.Transport = transport{cs}
 	return cs, nil
-}
-
-// sharedConfig returns the part of the first configuration that all connections share.
-func sharedConfig(first *credential) *rest.Config {
-	config := rest.AnonymousClientConfig(first.config)
-	config.Host = withoutUserinfo(first.serverURL).String()
-	config.TLSClientConfig = rest.TLSClientConfig{}
-	config.Dial = nil
-	config.Proxy = nil
-	return config
 }
 
 // Config returns a configuration for all clients of the operator; the caller may change

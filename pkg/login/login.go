@@ -33,21 +33,6 @@ func (cs *Credentials) logIn() {
 		return
 	}
 	cs.dropAll()
-	mistakes := cs.add(connections)
-	if len(cs.byHandler) == 0 {
-		cs.setFailure(errors.Join(append(mistakes, err)...))
-		return
-	}
-	for _, mistake := range mistakes {
-		cs.options.Logger.Error(mistake, "A connection of a login handler cannot be used; others can.")
-	}
-	cs.lastLoginAccepted = false
-	cs.failure = nil
-	cs.options.Logger.V(1).Info("The operator has logged in.", "handlers", slices.Sorted(maps.Keys(cs.byHandler)))
-}
-
-// add adds the usable connections, and returns an error for each other one.
-func (cs *Credentials) add(connections map[string]*Connection) []error {
 	maps.DeleteFunc(cs.rejected, func(_ uint64, since time.Time) bool { return time.Since(since) >= rejectionTTL })
 	var mistakes []error
 	for _, handler := range slices.Sorted(maps.Keys(connections)) {
@@ -64,7 +49,16 @@ func (cs *Credentials) add(connections map[string]*Connection) []error {
 			cs.byHandler[handler] = c
 		}
 	}
-	return mistakes
+	if len(cs.byHandler) == 0 {
+		cs.setFailure(errors.Join(append(mistakes, err)...))
+		return
+	}
+	for _, mistake := range mistakes {
+		cs.options.Logger.Error(mistake, "A connection of a login handler cannot be used; others can.")
+	}
+	cs.lastLoginAccepted = false
+	cs.failure = nil
+	cs.options.Logger.V(1).Info("The operator has logged in.", "handlers", slices.Sorted(maps.Keys(cs.byHandler)))
 }
 
 // setFailure makes all requests fail for a while. It logs an error once, until the

@@ -3,7 +3,6 @@ package login
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 )
 
@@ -36,10 +35,14 @@ func (cs *Credentials) pick() (*credential, <-chan struct{}, error) {
 	return nil, cs.loginCall.start(&cs.mu, cs.logIn), nil
 }
 
+// best returns the usable credential of the highest priority, or nil.
 func (cs *Credentials) best(now time.Time) *credential {
 	var best *credential
 	for _, c := range cs.byHandler {
-		if c.isUsableAt(now) && c.isPreferredTo(best) {
+		isUsable := c.usableUntil.IsZero() || now.Before(c.usableUntil)
+		switch {
+		case !isUsable:
+		case best == nil, c.priority > best.priority, c.priority == best.priority && c.handler < best.handler:
 			best = c
 		}
 	}
@@ -71,10 +74,4 @@ func (cs *Credentials) markAccepted(c *credential) {
 	cs.failureLogged = false
 	cs.failure = nil
 	cs.backoff = newBackoff()
-}
-
-// isAuthenticated reports whether a response shows that the API server accepted the
-// credentials. A server error may come from a proxy in between.
-func isAuthenticated(response *http.Response) bool {
-	return response.StatusCode != http.StatusUnauthorized && response.StatusCode < http.StatusInternalServerError
 }

@@ -26,15 +26,6 @@ func serverURLOf(config *rest.Config) (*url.URL, error) {
 	return base, nil
 }
 
-// describeServer returns the server of a configuration as text without secrets.
-func describeServer(config *rest.Config) string {
-	base, err := serverURLOf(config)
-	if err != nil {
-		return "nowhere"
-	}
-	return withoutUserinfo(base).String()
-}
-
 // withoutUserinfo returns the URL without its user and password.
 func withoutUserinfo(base *url.URL) *url.URL {
 	shown := *base

@@ -35,6 +35,7 @@ func (t transport) RoundTrip(original *http.Request) (*http.Response, error) {
 	}
 }
 
+// send sends a request once, with a credential.
 func (t transport) send(replayable *replayableRequest, c *credential) (*http.Response, error) {
 	request, err := replayable.clone()
 	if err != nil {
@@ -47,7 +48,9 @@ func (t transport) send(replayable *replayableRequest, c *credential) (*http.Res
 	if err != nil {
 		return nil, err
 	}
-	if isAuthenticated(response) && !replayable.hasCredentials() {
+	// A server error may come from a proxy in between.
+	isAuthenticated := response.StatusCode != http.StatusUnauthorized && response.StatusCode < http.StatusInternalServerError
+	if isAuthenticated && !replayable.hasCredentials() {
 		t.credentials.markAccepted(c)
 	}
 	response.Request = replayable.original // the other request contains the credentials

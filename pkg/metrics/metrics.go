@@ -10,6 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+type (
+	counter   = *prometheus.CounterVec
+	histogram = *prometheus.HistogramVec
+)
+
 // Metrics are the metrics of one operator. A nil pointer counts nothing. They are
 // safe for concurrent use. Nothing is counted or exposed before Open and after Close.
 type Metrics struct {
@@ -32,15 +37,73 @@ type Metrics struct {
 func New(registerer prometheus.Registerer, operator string) (*Metrics, error) {
 	m := &Metrics{registerer: registerer, wanted: operator}
 	problem := errors.Join(
-		shared(m, &m.attempts, newAttempts()), shared(m, &m.durations, newDurations()),
-		shared(m, &m.writes, newWrites()), shared(m, &m.errors, newErrors()), shared(m, &m.restarts, newRestarts()),
-		shared(m, &m.reviews, newReviews()), shared(m, &m.reviewDurations, newReviewDurations()), shared(m, &m.refusals, newRefusals()),
-		shared(m, &m.children, newChildWrites()),
+		shared(m, &m.attempts, newCounter("kopf_handler_attempts_total", "Attempts of handlers, by outcome.",
+			"resource", "kind", "handler", "outcome")),
+		shared(m, &m.durations, newHistogram("kopf_handler_duration_seconds", "Duration of handler calls in seconds.",
+			// From handlers that only compute to those that wait for machines. Handlers that take longer should be daemons.
+			[]float64{0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800},
+			"resource", "kind", "handler")),
+		shared(m, &m.writes, newCounter("kopf_object_writes_total", "Writes to handled objects, by purpose and by the answer of the API server.",
+			"resource", "reason", "answer")),
+		shared(m, &m.errors, newCounter("kopf_object_errors_total", "Errors of the API server or of the framework that delayed the handling of an object.",
+			"resource")),
+		shared(m, &m.restarts, newCounter("kopf_watch_restarts_total", "Restarts of watches, except routine ones.",
+			"resource", "reason")),
+		shared(m, &m.reviews, newCounter("kopf_admission_reviews_total", "Calls of admission handlers, by outcome.",
+			"kind", "handler", "outcome")),
+		shared(m, &m.reviewDurations, newHistogram("kopf_admission_duration_seconds", "Duration of calls of admission handlers in seconds.",
+			[]float64{0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30}, // the API server waits for 30 seconds at most
+			"kind", "handler")),
+		shared(m, &m.refusals, newCounter("kopf_admission_errors_total", "Admission reviews that were not answered, by status code.",
+			"code")),
+		shared(m, &m.children, newCounter("kopf_child_writes_total", "Changes of children by their handler, by operation.",
+			"resource", "handler", "operation")),
 	)
 	if problem != nil {
 		return nil, fmt.Errorf("the metrics cannot be registered: %w", problem)
 	}
 	return m, nil
+}
+
+// Open registers the series of the operator. If a running operator has the name
+// already, a number is appended: "kopf-2".
+func (m *Metrics) Open() error {
+	// A name belongs to the operator whose state is registered.
+	m.operator = m.wanted
+	for number := 2; ; number++ {
+		m.state = newStateCollector(m.operator, &m.source)
+		err := m.registerer.Register(m.state)
+		if err == nil {
+			break
+		}
+		if !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
+			return fmt.Errorf("the metrics of the operator %q cannot be registered: %w", m.wanted, err)
+		}
+		m.operator = fmt.Sprintf("%s-%d", m.wanted, number)
+	}
+	m.opened.Store(true)
+	return nil
+}
+
+// Close removes all series of the operator from the registry. Nothing is counted
+// afterwards. Call it once, after Open.
+func (m *Metrics) Close() {
+	m.opened.Store(false)
+	m.registerer.Unregister(m.state)
+	ours := prometheus.Labels{"operator": m.operator}
+	for _, c := range []counter{m.attempts, m.writes, m.errors, m.restarts, m.reviews, m.refusals, m.children} {
+		c.DeletePartialMatch(ours)
+	}
+	m.durations.DeletePartialMatch(ours)
+	m.reviewDurations.DeletePartialMatch(ours)
+}
+
+func newCounter(name, help string, labels ...string) counter {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append([]string{"operator"}, labels...))
+}
+
+func newHistogram(name, help string, buckets []float64, labels ...string) histogram {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, append([]string{"operator"}, labels...))
 }
 
 // shared registers a collector, or uses the one that another operator registered.

@@ -1,10 +1,15 @@
 package metrics
 
 import (
+	"cmp"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kopf-go/kopf/pkg/internal/program"
 )
 
 // State is the current state of an operator.
@@ -122,9 +127,11 @@ func newStateCollector(operator string, from *source) *stateCollector {
 	gauge := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, prometheus.Labels{"operator": operator})
 	}
+	const unknown = "unknown"
+	ofProgram, ofLibrary := program.Versions()
 	return &stateCollector{
 		source:     from,
-		buildInfo:  buildInfo(),
+		buildInfo:  [3]string{cmp.Or(ofProgram, unknown), cmp.Or(ofLibrary, unknown), runtime.Version()},
 		ready:      gauge("kopf_ready", "1 when all objects that existed at the start are known, except those that may not be listed."),
 		leading:    gauge("kopf_leading", "1 when this replica is the leader and handles objects, 0 when it is on standby."),
 		paused:     gauge("kopf_paused", "1 when handling is paused because another operator handles the objects."),
@@ -194,9 +201,41 @@ func (c *stateCollector) Collect(into chan<- prometheus.Metric) {
 		show(c.background, float64(b.Running), b.Kind, "running")
 		show(c.background, float64(b.Abandoned), b.Kind, "abandoned")
 	}
-	c.showObjects(state, show)
-	c.showChildren(state, show)
-	c.showRest(state, into, show)
+	for _, o := range state.Objects {
+		show(c.objects, float64(o.Queued), o.Resource, "queued")
+		show(c.objects, float64(o.Handling), o.Resource, "handling")
+		show(c.objects, float64(o.Delayed), o.Resource, "delayed")
+		show(c.objects, float64(o.Rest), o.Resource, "rest")
+	}
+	for _, h := range state.Held {
+		show(c.held, float64(h.Objects), h.Resource, string(h.Reason))
+	}
+	for _, r := range state.Rollouts {
+		show(c.rollout, float64(r.Waiting), r.Resource, r.Handler, r.Revision, "waiting")
+		show(c.rollout, float64(r.Running), r.Resource, r.Handler, r.Revision, "running")
+		show(c.rollout, float64(r.Done), r.Resource, r.Handler, r.Revision, "done")
+		show(c.rollout, float64(r.Failed), r.Resource, r.Handler, r.Revision, "failed")
+	}
+	for _, i := range state.Indices {
+		show(c.indices, float64(i.Keys), strings.ToValidUTF8(i.Handler, "?"))
+	}
+	for _, n := range state.Children {
+		id := strings.ToValidUTF8(n.Handler, "?")
+		show(c.children, float64(n.Ready), n.Resource, id, "ready")
+		show(c.children, float64(n.Progressing), n.Resource, id, "progressing")
+		show(c.children, float64(n.Failed), n.Resource, id, "failed")
+		show(c.contended, float64(n.Contended), n.Resource, id)
+	}
+	show(c.build, 1, c.buildInfo[:]...)
+	if !state.CertificateExpiry.IsZero() {
+		show(c.expiry, float64(state.CertificateExpiry.Unix()))
+	}
+	for _, e := range []struct {
+		outcome string
+		number  int64
+	}{{"posted", state.Events.Posted}, {"suppressed", state.Events.Suppressed}, {"dropped", state.Events.Dropped}, {"failed", state.Events.Failed}} {
+		into <- prometheus.MustNewConstMetric(c.events, prometheus.CounterValue, float64(e.number), e.outcome)
+	}
 }
 
 func number(yes bool) float64 {

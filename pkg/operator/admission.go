@@ -64,37 +64,26 @@ func (o *Operator) newAdmission(mgr manager.Manager, s settings.Settings) (*admi
 		delay:  s.Admission.ShutdownDelay, stopping: make(chan struct{}), unneeded: make(chan struct{}), reached: make(chan struct{}),
 	}
 	a.stays = s.Admission.Managed == "" || !s.Admission.RemoveOnExit && (s.Replicas.LeaderElection || o.inManager)
-	server, err := a.serverFor(o.mounted, s)
-	switch {
-	case err != nil:
-		return nil, err
-	case server != nil:
-		a.server, err = newAdmissionServer(server, mgr, s, a.logger)
-		return a, err
-	case len(a.handlers) == 0:
-		return nil, nil //nolint:nilnil // nil is an operator without admission
-	}
-	a.logger.Info("The manager's webhook server serves the admission handlers. The operator creates no webhook configurations for them.", "path", reviewsPath)
-	return a, nil
-}
-
-// serverFor returns the server for the reviews. It returns nil for the server of the
-// manager, or if there are no reviews.
-func (a *admission) serverFor(mounted bool, s settings.Settings) (settings.AdmissionServer, error) {
 	server := s.Admission.Server
 	switch {
-	case len(a.handlers) == 0 && s.Admission.Managed == "", server == nil && mounted:
-		return nil, nil //nolint:nilnil // nil is documented
+	case len(a.handlers) == 0 && s.Admission.Managed == "":
+		return nil, nil //nolint:nilnil // nil is an operator without admission
+	case server == nil && o.mounted:
+		a.logger.Info("The manager's webhook server serves the admission handlers. The operator creates no webhook configurations for them.", "path", reviewsPath)
+		return a, nil
 	case len(a.handlers) == 0:
 		// Otherwise, webhooks of an earlier version would stay in the configurations forever.
-		return unreachableServer, nil
+		server = unreachableServer
 	case server == nil:
 		return nil, noServerError(a.handlers)
 	case s.Replicas.LeaderElection:
-		return server, checkReplicas(server)
-	default:
-		return server, nil
+		if err := checkReplicas(server); err != nil {
+			return nil, err
+		}
 	}
+	var err error
+	a.server, err = newAdmissionServer(server, mgr, s, a.logger)
+	return a, err
 }
 
 // noServerError says that the API servers cannot reach the handlers.
@@ -151,8 +140,19 @@ func (a *admission) newReviews(engine *reconcile.Engine) http.Handler {
 		Context: func(ctx context.Context, call handler.CallContext) context.Context {
 			return engine.Context(ctx, reconcile.CallContext{Body: func() *object.Body { return call.Body }, Resource: *call.Resource, Logger: call.Logger})
 		},
-		Memo:    engine.Memo,
-		Measure: a.measure(engine.Metrics), Refused: engine.Metrics.Refusal,
+		Memo: engine.Memo,
+		Measure: func(d *handler.Declaration, err error, took time.Duration) {
+			var rejection *handler.AdmissionError
+			outcome := metrics.ReviewFailed
+			switch {
+			case err == nil:
+				outcome = metrics.Admitted
+			case errors.As(err, &rejection):
+				outcome = metrics.Denied
+			}
+			engine.Metrics.Review(string(d.Kind), d.ID, outcome, took)
+		},
+		Refused: engine.Metrics.Refusal,
 		CheckReady: func(context.Context) error {
 			select {
 			case <-engine.Ready():
@@ -162,32 +162,6 @@ func (a *admission) newReviews(engine *reconcile.Engine) http.Handler {
 			}
 		},
 	}))
-}
-
-// measure returns the function that counts the calls of admission handlers.
-func (a *admission) measure(m *metrics.Metrics) func(d *handler.Declaration, err error, took time.Duration) {
-	return func(d *handler.Declaration, err error, took time.Duration) {
-		var rejection *handler.AdmissionError
-		outcome := metrics.ReviewFailed
-		switch {
-		case err == nil:
-			outcome = metrics.Admitted
-		case errors.As(err, &rejection):
-			outcome = metrics.Denied
-		}
-		m.Review(string(d.Kind), d.ID, outcome, took)
-	}
-}
-
-// beginSeries begins the series of the admission handlers, so that the first failure is an
-// increase.
-func (a *admission) beginSeries(m *metrics.Metrics) {
-	if a == nil {
-		return
-	}
-	for _, d := range a.handlers {
-		m.Reviewing(string(d.Kind), d.ID)
-	}
 }
 
 // checkReplicas returns an error if the server cannot serve an operator with several
@@ -232,22 +206,18 @@ func newAdmissionServer(server settings.AdmissionServer, mgr manager.Manager, s 
 	}, nil
 }
 
-// serve serves reviews until the context is done.
+// serve serves reviews until the context is done. Then, it gives running reviews some time,
+// and cancels them afterwards.
 func (a *admission) serve(ctx context.Context, reviews http.Handler) error {
 	if a == nil || a.server == nil {
 		return nil
 	}
 	select {
 	case <-a.reached: // servers can need the API server, as for their certificate
-		return a.server.receive(ctx, reviews)
 	case <-ctx.Done():
 		return nil
 	}
-}
-
-// receive runs the server. When the context is done, it gives running reviews some time, and
-// then cancels them.
-func (s *admissionServer) receive(ctx context.Context, reviews http.Handler) error {
+	s := a.server
 	answering, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(reserve, abandon) })()
@@ -369,7 +339,9 @@ func (a *admission) stopWith(ctx context.Context) {
 	}
 	context.AfterFunc(ctx, func() {
 		close(a.stopping)
-		if !a.mayBeCalled() {
+		isPersistent := func(d *handler.Declaration) bool { return d.Webhook.Persistent }
+		staysRegistered := a.stays || slices.ContainsFunc(a.handlers, isPersistent)
+		if a.delay <= 0 || len(a.handlers) == 0 || !a.isPublished() || !staysRegistered { // no API server calls the handlers
 			close(a.unneeded)
 			return
 		}
@@ -387,12 +359,6 @@ func (a *admission) linger() {
 	case <-a.unneeded:
 	case <-time.After(a.delay): // it was not asked to stop
 	}
-}
-
-// mayBeCalled reports whether API servers call the handlers although the replica stops.
-func (a *admission) mayBeCalled() bool {
-	isPersistent := func(d *handler.Declaration) bool { return d.Webhook.Persistent }
-	return a.delay > 0 && len(a.handlers) > 0 && a.isPublished() && (a.stays || slices.ContainsFunc(a.handlers, isPersistent))
 }
 
 // closing closes the connections of requests that arrive while the replica stops, after their responses.

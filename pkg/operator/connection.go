@@ -116,7 +116,22 @@ func (c *connection) config() (*rest.Config, error) {
 		return nil, err
 	}
 	s := c.operator.settings.WithDefaults()
-	config := withNetworking(base, s.Networking)
+	n := s.Networking
+	config := rest.CopyConfig(base)
+	config.QPS = n.QPS
+	config.Burst = n.Burst
+	// Do not modify client-go's default, which shares connections between clients.
+	if config.Dial == nil && n.ConnectTimeout != settings.DefaultConnectTimeout {
+		config.Dial = (&net.Dialer{Timeout: n.ConnectTimeout, KeepAlive: keepAlive}).DialContext
+	}
+	// What client-go says about the program, and this library. The API server takes the name of the
+	// program for the field manager of writes that name none: those of handlers.
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent() + " kopf-go"
+		if _, version := program.Versions(); strings.HasPrefix(version, "v") {
+			config.UserAgent += "/" + version
+		}
+	}
 	c.operator.permissions.Observe(config, s)
 	return config, nil
 }
@@ -133,32 +148,6 @@ func liveClient(logger logr.Logger) client.NewClientFunc {
 
 // keepAlive is the interval at which client-go checks silent connections.
 const keepAlive = 30 * time.Second
-
-// withNetworking returns a copy of the configuration with the settings applied.
-func withNetworking(config *rest.Config, n settings.Networking) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.QPS = n.QPS
-	config.Burst = n.Burst
-	// Do not modify client-go's default, which shares connections between clients.
-	if config.Dial == nil && n.ConnectTimeout != settings.DefaultConnectTimeout {
-		config.Dial = (&net.Dialer{Timeout: n.ConnectTimeout, KeepAlive: keepAlive}).DialContext
-	}
-	if config.UserAgent == "" {
-		config.UserAgent = userAgent()
-	}
-	return config
-}
-
-// userAgent returns what client-go says about the program, and this library. The API server takes
-// the name of the program for the field manager of writes that name none: those of handlers.
-func userAgent() string {
-	agent := rest.DefaultKubernetesUserAgent() + " kopf-go"
-	_, version := program.Versions()
-	if strings.HasPrefix(version, "v") {
-		agent += "/" + version
-	}
-	return agent
-}
 
 // newManager returns a manager that runs only the operator. The values of the context reach
 // the handlers; the manager decides when their contexts end.

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"net/http"
@@ -19,21 +18,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
-
-// serveHealth serves the health endpoints until the context is done, if they have an address.
-func (r *replica) serveHealth(ctx context.Context) error {
-	if r.settings.Health.Address == "" {
-		return nil
-	}
-	return health.New(health.Options{
-		Settings: r.settings.Health, Probes: r.operator.probe, Operator: r.health, Logger: r.logger.WithName("health"),
-	}).Start(ctx)
-}
-
-// checkReady returns an error if the operator is not ready.
-func (r *replica) checkReady(request *http.Request) error {
-	return health.ReadyCheck(r.health, r.settings.Health.MaxQueueAge)(request)
-}
 
 // healthOf returns the operator for the health checks.
 func healthOf(engine *reconcile.Engine, a *admission) health.Operator {
@@ -102,16 +86,14 @@ func metricsOptions(m settings.Metrics) metricsserver.Options {
 	options := metricsserver.Options{BindAddress: m.Address, SecureServing: m.Secure}
 	if m.Secure {
 		options.FilterProvider = authorize
-		options.TLSOpts = []func(*tls.Config){restrictTLS}
+		// Without old versions of TLS, and without HTTP/2: a single occasional reader does not need many
+		// streams in one connection, which only enable attacks.
+		options.TLSOpts = []func(*tls.Config){func(c *tls.Config) {
+			c.MinVersion = tls.VersionTLS12
+			c.NextProtos = []string{"http/1.1"}
+		}}
 	}
 	return options
-}
-
-// restrictTLS disables old versions of TLS and HTTP/2: a single occasional reader does not
-// need many streams in one connection, which only enable attacks.
-func restrictTLS(c *tls.Config) {
-	c.MinVersion = tls.VersionTLS12
-	c.NextProtos = []string{"http/1.1"}
 }
 
 // authorize serves the metrics only to clients that have permission in the cluster. Package

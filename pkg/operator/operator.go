@@ -20,6 +20,7 @@ import (
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/registry"
+	"github.com/kopf-go/kopf/pkg/health"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/operator/permissions"
@@ -103,16 +104,11 @@ func newOperator(options Options) (*Operator, error) {
 		memos: memo.NewValues(nil), settings: options.Settings,
 		hasReplica: make(chan struct{}), ready: make(chan struct{}),
 	}
-	return o, errors.Join(checkSettings(options.Settings), options.Mistakes, mistakes, o.checkName())
-}
-
-// checkName returns an error if there are handlers that need a name, and the operator has none. Startup
-// handlers can still set one.
-func (o *Operator) checkName() error {
-	if len(o.activities.OfKind(handler.OnStartup)) > 0 {
-		return nil
+	mistakes = errors.Join(checkSettings(options.Settings), options.Mistakes, mistakes)
+	if len(o.activities.OfKind(handler.OnStartup)) == 0 { // they can still set the name that handlers need
+		mistakes = errors.Join(mistakes, handlers.CheckName(options.Settings.Name))
 	}
-	return o.handlers.CheckName(o.settings.Name)
+	return o, mistakes
 }
 
 func (o Options) withDefaults() Options {
@@ -370,7 +366,7 @@ func (o *Operator) addReadyzCheck(mgr manager.Manager) error {
 		if r == nil {
 			return errors.New("the operator has not started yet")
 		}
-		return r.checkReady(request)
+		return health.ReadyCheck(r.health, r.settings.Health.MaxQueueAge)(request)
 	})
 	if err != nil {
 		return fmt.Errorf("the check %q (settings.Health.ManagerCheck) cannot be added to the manager: %w", name, err)

@@ -142,7 +142,11 @@ func (r *replica) run(ctx context.Context) error {
 		return err
 	}
 	defer r.engine.Metrics.Close()
-	r.admission.beginSeries(r.engine.Metrics)
+	if r.admission != nil {
+		for _, d := range r.admission.handlers { // so that the first failure is an increase
+			r.engine.Metrics.Reviewing(string(d.Kind), d.ID)
+		}
+	}
 	r.admission.stopWith(ctx)
 	if r.settings.Replicas.LeaderElection {
 		lease := leaseName(r.settings.Replicas)
@@ -152,11 +156,8 @@ func (r *replica) run(ctx context.Context) error {
 				"give each operator a name with settings.Name, or its lease with --lease-name (settings.Replicas.LeaseName).", "lease", lease)
 		}
 	}
-	return ignoreStop(ctx, r.watch(ctx))
-}
 
-// watch keeps the objects in memory.
-func (r *replica) watch(ctx context.Context) error {
+	// Keep the objects in memory.
 	watching, stopServices := r.startServices(ctx)
 	defer stopServices()
 	err := r.engine.Watch(watching)
@@ -167,7 +168,7 @@ func (r *replica) watch(ctx context.Context) error {
 	if ctx.Err() != nil {
 		r.admission.linger()
 	}
-	return err
+	return ignoreStop(ctx, err)
 }
 
 // startServices starts the services that handlers need until the last of them has
@@ -190,7 +191,13 @@ func (r *replica) startServices(ctx context.Context) (watching context.Context, 
 		}
 	})
 	services.Go(func() {
-		if err := r.serveHealth(lasting); err != nil {
+		if r.settings.Health.Address == "" {
+			return
+		}
+		endpoints := health.New(health.Options{
+			Settings: r.settings.Health, Probes: r.operator.probe, Operator: r.health, Logger: r.logger.WithName("health"),
+		})
+		if err := endpoints.Start(lasting); err != nil {
 			fail(err)
 		}
 	})

@@ -57,19 +57,16 @@ func Decide(records map[string]Record, identity string, priority int, now time.T
 	}
 	switch {
 	case len(higher) > 0:
-		return d.pausedBy(higher, ReasonHigherPriority, records, now)
+		d.Reason = ReasonHigherPriority
+		d.Peers = higher
 	case len(same) > 0:
-		return d.pausedBy(same, ReasonSamePriority, records, now)
+		d.Reason = ReasonSamePriority
+		d.Peers = same
 	default:
 		return d
 	}
-}
-
-func (d Decision) pausedBy(peers []string, reason Reason, records map[string]Record, now time.Time) Decision {
 	d.Paused = true
-	d.Reason = reason
-	d.Peers = peers
-	for _, peer := range peers {
+	for _, peer := range d.Peers {
 		if records[peer].LastSeen.IsZero() {
 			d.Endless = append(d.Endless, peer)
 		}

@@ -154,21 +154,17 @@ func (e *NotFrozenError) Error() string {
 	}
 	var freezes []string
 	for _, identity := range slices.Sorted(maps.Keys(e.Freezes)) {
-		freezes = append(freezes, identity+" "+e.Freezes[identity].lasts())
+		r := e.Freezes[identity]
+		lasts := "that does not expire"
+		if !r.LastSeen.IsZero() {
+			lasts = "until " + r.Deadline(time.Time{}).UTC().Format(time.RFC3339)
+		}
+		if r.Message != "" {
+			lasts += fmt.Sprintf(" (%q)", r.Message)
+		}
+		freezes = append(freezes, identity+" "+lasts)
 	}
 	return fmt.Sprintf("there is no freeze by %s, but one by %s", e.Identity, strings.Join(freezes, ", and one by "))
-}
-
-// lasts says until when a freeze holds, and why.
-func (r Record) lasts() string {
-	text := "that does not expire"
-	if !r.LastSeen.IsZero() {
-		text = "until " + r.Deadline(time.Time{}).UTC().Format(time.RFC3339)
-	}
-	if r.Message != "" {
-		text += fmt.Sprintf(" (%q)", r.Message)
-	}
-	return text
 }
 
 // orManual returns the identity, or ManualIdentity if it is empty.

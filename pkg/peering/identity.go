@@ -43,7 +43,11 @@ func ManualIdentity() string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
-	return userName() + "@" + hostName(host, namesOf(ctx, host))
+	name := cmp.Or(os.Getenv("USER"), "unknown")
+	if current, err := user.Current(); err == nil {
+		name = cmp.Or(current.Username, current.Uid) // in a container, users often have no name
+	}
+	return name + "@" + hostName(host, namesOf(ctx, host))
 }
 
 // namesOf returns the names that the name service has for this machine, without the dot at
@@ -81,12 +85,4 @@ func hostName(host string, names []string) string {
 		chosen = strings.TrimSuffix(strings.TrimSuffix(chosen, ".localdomain"), ".local")
 	}
 	return chosen
-}
-
-// userName returns the user of the process, who often has no name in a container.
-func userName() string {
-	if current, err := user.Current(); err == nil {
-		return cmp.Or(current.Username, current.Uid)
-	}
-	return cmp.Or(os.Getenv("USER"), "unknown")
 }

@@ -25,14 +25,6 @@ func (m *member) renewalMargin() time.Duration {
 	return shortest + rand.N(shortest)
 }
 
-// keepAlive renews the entry regularly. The response is a fresh view of the peers, so
-// that a watch that is stuck without an error does no lasting harm.
-func (m *member) keepAlive(ctx context.Context) {
-	if state, ok := m.renewEntry(ctx); ok {
-		m.handleState(ctx, state)
-	}
-}
-
 // renewEntry writes the entry of this operator and schedules the next renewal.
 func (m *member) renewEntry(ctx context.Context) (peeringState, bool) {
 	m.mayHaveEntry = true
@@ -58,13 +50,6 @@ func (m *member) renewEntry(ctx context.Context) (peeringState, bool) {
 		m.renewal.set(time.Now().Add(wait.Jitter(writeRetryDelay, 1)))
 	}
 	return peeringState{}, false
-}
-
-// renewSoon schedules a renewal because the object has no entry of this operator, or an
-// expired one. It does not write at once after a write: a peer whose clock is far ahead
-// may remove the entry each time, and a schema may drop it.
-func (m *member) renewSoon() {
-	m.renewal.setEarlier(m.lastRenewal.Add(m.renewalMargin()))
 }
 
 // prune removes the entries of dead operators, unless the object has changed since: one

@@ -2,9 +2,11 @@ package peering
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/klog/v2"
 
@@ -74,7 +76,11 @@ func (m *member) run(ctx context.Context) {
 		case s := <-m.states:
 			m.handleState(ctx, s)
 		case <-m.renewal.C:
-			m.keepAlive(ctx)
+			// The response is a fresh view of the peers, so that a watch that is stuck without an
+			// error does no lasting harm.
+			if state, ok := m.renewEntry(ctx); ok {
+				m.handleState(ctx, state)
+			}
 		case <-m.expiry.C:
 			m.refresh(ctx)
 		case <-ctx.Done():
@@ -86,32 +92,33 @@ func (m *member) run(ctx context.Context) {
 	m.removeEntry(ctx)
 }
 
-// handleState handles a state unless a newer one is known: responses to writes can be
-// ahead of the watch.
+// handleState decides by a state of the object, unless a newer one is known: responses to
+// writes can be ahead of the watch.
 func (m *member) handleState(ctx context.Context, s peeringState) {
+	order, unordered := resourceversion.CompareResourceVersion(s.version, m.version)
+	isOutdated := unordered == nil && order < 0
 	switch {
-	case s.err != nil:
-		m.handleError(s.err)
-	case m.isOutdated(s.version):
-	case s.status == nil:
-		m.version = s.version
-		m.handleMissing(m.target.notFound(m.group, false))
-	default:
-		m.version = s.version
-		m.handlePresent(ctx, s)
+	case errors.Is(s.err, context.Canceled):
+		return
+	case IsNotFound(s.err), apierrors.IsForbidden(s.err): // a forbidden object counts as missing
+		m.handleMissing(s.err)
+		return
+	case s.err != nil: // the last decision stands
+		m.reportOnce(topicWatch, s.err, "The peering object cannot be watched; this is retried.", "paused", m.decision.Paused, "decided", m.decided)
+		return
+	case isOutdated:
+		return
 	}
-}
-
-func (m *member) isOutdated(version string) bool {
-	order, err := resourceversion.CompareResourceVersion(version, m.version)
-	return err == nil && order < 0
-}
-
-// handlePresent handles an existing object. The first time, it writes the entry before
-// it decides: peers must know of the operator before it starts to work.
-func (m *member) handlePresent(ctx context.Context, s peeringState) {
+	m.version = s.version
+	if s.status == nil {
+		m.handleMissing(m.target.notFound(m.group, false))
+		return
+	}
 	m.reports.Clear(topicWatch)
 	m.reports.Clear(topicExpiry)
+
+	// Write the entry before the first decision: peers must know of the operator before it starts
+	// to work.
 	if !m.objectExists {
 		m.objectExists = true
 		if state, ok := m.renewEntry(ctx); ok {
@@ -119,20 +126,30 @@ func (m *member) handlePresent(ctx context.Context, s peeringState) {
 			m.version = state.version
 		}
 	}
-	m.evaluate(ctx, s)
-}
 
-// evaluate decides by the entries, and acts on the decision.
-func (m *member) evaluate(ctx context.Context, s peeringState) {
+	// Decide by the entries. Former leaders among the replicas of this operator are dead.
 	now := time.Now()
 	records, invalid := Parse(s.status)
 	m.reportInvalidEntries(invalid)
-	m.expireFormerLeaders(records, now)
+	for peer, record := range records {
+		if m.lease != "" && record.Lease == m.lease && peer != m.identity {
+			record.LastSeen = now
+			record.Lifetime = 0
+			records[peer] = record
+		}
+	}
 	d := Decide(records, m.identity, m.settings.Priority, now)
 	m.publish(view{decision: d})
 	m.expiry.set(d.Until)
+
+	// Renew the entry if the object has none of this operator, or an expired one. Do not write at
+	// once after a write: a peer whose clock is far ahead may remove the entry each time, and a
+	// schema may drop it.
 	if own, exists := records[m.identity]; !exists || own.IsDead(now) {
-		m.renewSoon()
+		soon := m.lastRenewal.Add(m.renewalMargin())
+		if m.renewal.deadline.IsZero() || soon.Before(m.renewal.deadline) {
+			m.renewal.set(soon)
+		}
 	}
 	m.prune(ctx, s, d.Dead)
 }
@@ -143,13 +160,27 @@ func (m *member) publish(v view) {
 	m.show(v)
 }
 
-// expireFormerLeaders declares former leaders among the replicas of this operator dead.
-func (m *member) expireFormerLeaders(records map[string]Record, now time.Time) {
-	for peer, record := range records {
-		if m.lease != "" && record.Lease == m.lease && peer != m.identity {
-			record.LastSeen = now
-			record.Lifetime = 0
-			records[peer] = record
-		}
-	}
+// deadlineTimer is a timer that knows its deadline.
+type deadlineTimer struct {
+	*time.Timer
+	deadline time.Time // zero: the timer is not set
 }
+
+func newDeadlineTimer() deadlineTimer {
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	return deadlineTimer{Timer: timer}
+}
+
+// set sets the timer, which fires at once if the deadline is over. The zero time
+// cancels it.
+func (t *deadlineTimer) set(deadline time.Time) {
+	t.deadline = deadline
+	if deadline.IsZero() {
+		t.Stop()
+		return
+	}
+	t.Reset(time.Until(deadline))
+}
+
+func (t *deadlineTimer) cancel() { t.set(time.Time{}) }

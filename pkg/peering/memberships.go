@@ -56,8 +56,20 @@ func (p *Peering) startMembership(namespace string) *membership {
 	}
 	for _, group := range groups() {
 		m := newMember(target, group, p.options, p.find)
-		m.isNeeded = func() bool { return p.needsObject(started) }
-		m.show = func(v view) { p.setView(started, group, v) }
+		m.isNeeded = func() bool {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return !started.objectExists
+		}
+		m.show = func(v view) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			started.views[group] = v
+			if len(started.views) == len(groups()) {
+				started.evaluate()
+				p.notifyIfChanged()
+			}
+		}
 		started.members = append(started.members, m)
 		p.running.Go(func() { m.run(ctx) })
 	}
@@ -70,24 +82,6 @@ func decideAlone(s settings.Peering) Decision {
 		return Decision{Paused: true, Reason: ReasonObjectMissing}
 	}
 	return Decision{}
-}
-
-// needsObject reports whether a membership has no object in any API group.
-func (p *Peering) needsObject(m *membership) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !m.objectExists
-}
-
-// setView stores what one member sees.
-func (p *Peering) setView(m *membership, group string, v view) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m.views[group] = v
-	if len(m.views) == len(groups()) {
-		m.evaluate()
-		p.notifyIfChanged()
-	}
 }
 
 // evaluate decides by what the members of all API groups see.

@@ -22,9 +22,15 @@ func watchBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 5 * time.Second}
 }
 
+// watch passes on the states of the object until the watch ends.
 func (o *peeringObject) watch(ctx context.Context, show func(peeringState)) error {
+	// Request only the one object: others may be forbidden. Lists are the latest ones: an old one could
+	// show a peer that is gone, or hide a new one.
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.target.Name).String()
+	narrow := func(options *metav1.ListOptions) { options.FieldSelector = selector }
+	source := relist.NewSource(o.resource, requestTimeout, settings.Default().Watching, narrow, nil)
 	logger := klog.FromContext(ctx).V(2) // what matters is logged by the member
-	reflector := cache.NewReflectorWithOptions(o.source().ListWatch(), &unstructured.Unstructured{}, stateStore(show), cache.ReflectorOptions{
+	reflector := cache.NewReflectorWithOptions(source.ListWatch(), &unstructured.Unstructured{}, stateStore(show), cache.ReflectorOptions{
 		Logger: &logger, Name: "peering", TypeDescription: o.target.kind(), Backoff: watchBackoff(),
 	})
 	err := reflector.ListAndWatchWithContext(klog.NewContext(ctx, logger))
@@ -36,14 +42,6 @@ func (o *peeringObject) watch(ctx context.Context, show func(peeringState)) erro
 	default:
 		return err
 	}
-}
-
-// source returns the requests for only the one object: others may be forbidden. Lists are the latest
-// ones: an old one could show a peer that is gone, or hide a new one.
-func (o *peeringObject) source() *relist.Source {
-	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.target.Name).String()
-	narrow := func(options *metav1.ListOptions) { options.FieldSelector = selector }
-	return relist.NewSource(o.resource, requestTimeout, settings.Default().Watching, narrow, nil)
 }
 
 // stateStore is a store for a reflector. It stores nothing, and passes the states on.

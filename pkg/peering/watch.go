@@ -88,18 +88,6 @@ func (m *member) retryDelay(err error, backoff *wait.Backoff) time.Duration {
 	}
 }
 
-// handleError handles a failure to read the object. A forbidden object counts as missing;
-// after any other error the last decision stands.
-func (m *member) handleError(err error) {
-	switch {
-	case errors.Is(err, context.Canceled):
-	case IsNotFound(err), apierrors.IsForbidden(err):
-		m.handleMissing(err)
-	default:
-		m.reportOnce(topicWatch, err, "The peering object cannot be watched; this is retried.", "paused", m.decision.Paused, "decided", m.decided)
-	}
-}
-
 // refresh reads the object when the entry of a peer that pauses this operator expires. If
 // the read fails, this operator may be the one without a connection: the peer may well be
 // active.

@@ -85,26 +85,22 @@ func (d *derivation) addServed() {
 	resolution := discovery.Resolve(watched.Selectors(), d.Snapshot)
 	d.problems = append(d.problems, resolution.Warnings...)
 	for _, found := range resolution.Resources {
-		d.addResource(found, watched)
+		r := found.Resource
+		own := watched.Where(func(h *handler.Declaration) bool { return slices.Contains(found.Selectors, h.Selector) })
+		handled := own.Where(func(h *handler.Declaration) bool {
+			return h.Kind.IsChange() || h.Kind.IsBackground() || h.Kind.IsTriggered() || h.Kind == handler.OnEvent
+		})
+		later := d.later(found.Selectors)
+		if len(handled) == 0 {
+			d.add(r, "", []string{"list", "watch"}, "Objects that are indexed, or children of others: "+by(own, found.Selectors)+later)
+			continue
+		}
+		d.add(r, "", []string{"get", "list", "watch", "patch"}, servedReason+", with the operator's records on them: "+by(handled, nil)+later)
+		if r.Status {
+			d.add(r, "/status", []string{"patch"}, "The results and the status of handlers: "+by(handled, nil)+later)
+		}
+		d.addEvents(r)
 	}
-}
-
-func (d *derivation) addResource(found discovery.SelectedResource, watched registry.Handlers) {
-	r := found.Resource
-	own := watched.Where(func(h *handler.Declaration) bool { return slices.Contains(found.Selectors, h.Selector) })
-	handled := own.Where(func(h *handler.Declaration) bool {
-		return h.Kind.IsChange() || h.Kind.IsBackground() || h.Kind.IsTriggered() || h.Kind == handler.OnEvent
-	})
-	later := d.later(found.Selectors)
-	if len(handled) == 0 {
-		d.add(r, "", []string{"list", "watch"}, "Objects that are indexed, or children of others: "+by(own, found.Selectors)+later)
-		return
-	}
-	d.add(r, "", []string{"get", "list", "watch", "patch"}, servedReason+", with the operator's records on them: "+by(handled, nil)+later)
-	if r.Status {
-		d.add(r, "/status", []string{"patch"}, "The results and the status of handlers: "+by(handled, nil)+later)
-	}
-	d.addEvents(r)
 }
 
 // addEvents adds the rule for events about objects of a resource.

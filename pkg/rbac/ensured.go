@@ -22,24 +22,20 @@ func (d *derivation) addEnsured() {
 	if d.needsChildren() {
 		return
 	}
+	verbs := `"` + strings.Join(childVerbs, `", "`) + `"`
 	var said []string
 	for _, h := range d.Handlers {
 		if h.Ensures == nil {
 			continue
 		}
-		problem := childrenUnknown(h)
+		// The last line is Go.
+		problem := fmt.Sprintf("%s: the children of %s are not known before it is called. Declare what it needs for each of their kinds, "+
+			"as here for Deployments, or let the operator learn it (--learn):\n"+`kopf.Needs(kopf.Resource("apps/v1", "deployments"), %s)`, h.DeclaredAt, handler.Describe(h), verbs)
 		if !slices.Contains(said, problem) {
 			said = append(said, problem)
 			d.problems = append(d.problems, errors.New(problem))
 		}
 	}
-}
-
-// childrenUnknown says what to declare for a handler. Its last line is Go.
-func childrenUnknown(h *handler.Declaration) string {
-	verbs := `"` + strings.Join(childVerbs, `", "`) + `"`
-	return fmt.Sprintf("%s: the children of %s are not known before it is called. Declare what it needs for each of their kinds, "+
-		"as here for Deployments, or let the operator learn it (--learn):\n"+`kopf.Needs(kopf.Resource("apps/v1", "deployments"), %s)`, h.DeclaredAt, handler.Describe(h), verbs)
 }
 
 // needsChildren reports whether kopf.Needs declares all verbs for children of a kind.

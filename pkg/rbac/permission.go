@@ -35,7 +35,7 @@ func Of(request *http.Request) (Permission, bool) {
 // resourceOf parses the part of a path behind the version.
 func resourceOf(request *http.Request, group string, parts []string) (Permission, bool) {
 	p := Permission{Group: group}
-	if parts[0] == "namespaces" && len(parts) >= 3 && !isNamespaceSubresource(parts[2]) {
+	if parts[0] == "namespaces" && len(parts) >= 3 && parts[2] != "status" && parts[2] != "finalize" {
 		p.Namespace = parts[1]
 		parts = parts[2:]
 	}
@@ -53,8 +53,6 @@ func resourceOf(request *http.Request, group string, parts []string) (Permission
 	p.Verb = verbOf(request.Method, len(parts) > 1, query.Get("watch"))
 	return p, p.Verb != ""
 }
-
-func isNamespaceSubresource(name string) bool { return name == "status" || name == "finalize" }
 
 // verbOf returns the verb of a request.
 func verbOf(method string, named bool, watch string) string {

@@ -26,14 +26,6 @@ type Role struct {
 // verbs has the usual order of verbs.
 var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
-func sortVerbs(list []string) []string {
-	list = slices.Clone(list)
-	slices.SortFunc(list, func(a, b string) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
-	})
-	return slices.Compact(list)
-}
-
 func rank(verb string) int {
 	if i := slices.Index(verbs, verb); i >= 0 {
 		return i
@@ -56,7 +48,9 @@ type roles struct {
 // add adds a rule to the role of a namespace. Rules with the same reason for the same verbs
 // become one.
 func (r *roles) add(namespace string, rule Rule) {
-	rule.Verbs = sortVerbs(rule.Verbs)
+	rule.Verbs = slices.Clone(rule.Verbs)
+	slices.SortFunc(rule.Verbs, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
+	rule.Verbs = slices.Compact(rule.Verbs)
 	i := slices.IndexFunc(r.list, func(role Role) bool { return role.Namespace == namespace })
 	if i < 0 {
 		r.list = append(r.list, Role{Namespace: namespace})

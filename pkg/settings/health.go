@@ -50,20 +50,15 @@ func (h *Health) fill() {
 }
 
 func (h Health) validate() error {
-	var samePath error
+	var problems []error
 	h.fill()
 	if h.LivenessPath == h.ReadinessPath {
-		samePath = errors.New("settings.Health.LivenessPath and ReadinessPath are the same: " + h.LivenessPath)
+		problems = append(problems, errors.New("settings.Health.LivenessPath and ReadinessPath are the same: "+h.LivenessPath))
 	}
-	return errors.Join(samePath, h.absolute(), notNegative("Health.ProbeCacheTTL", h.ProbeCacheTTL), notNegative("Health.MaxQueueAge", h.MaxQueueAge))
-}
-
-// absolute returns an error if no request can have one of the paths.
-func (h Health) absolute() error {
-	if strings.HasPrefix(h.LivenessPath, "/") && strings.HasPrefix(h.ReadinessPath, "/") {
-		return nil
+	if !strings.HasPrefix(h.LivenessPath, "/") || !strings.HasPrefix(h.ReadinessPath, "/") { // no request can have it
+		problems = append(problems, fmt.Errorf("settings.Health.LivenessPath and ReadinessPath must begin with a slash: %q and %q", h.LivenessPath, h.ReadinessPath))
 	}
-	return fmt.Errorf("settings.Health.LivenessPath and ReadinessPath must begin with a slash: %q and %q", h.LivenessPath, h.ReadinessPath)
+	return errors.Join(append(problems, notNegative("Health.ProbeCacheTTL", h.ProbeCacheTTL), notNegative("Health.MaxQueueAge", h.MaxQueueAge))...)
 }
 
 // Metrics configures the endpoint for Prometheus.

@@ -64,23 +64,19 @@ func (r Replicas) validate() error {
 	if faults := validation.IsDNS1123Label(r.LeaseNamespace); r.LeaseNamespace != "" && len(faults) > 0 {
 		problems = append(problems, fmt.Errorf("settings.Replicas.LeaseNamespace %q is not a valid name of a namespace: %s", r.LeaseNamespace, faults[0]))
 	}
-	return errors.Join(append(problems, r.validateTimes())...)
-}
-
-func (r Replicas) validateTimes() error {
 	if err := errors.Join(
 		notNegative("Replicas.LeaseDuration", r.LeaseDuration),
 		notNegative("Replicas.RenewDeadline", r.RenewDeadline),
 		notNegative("Replicas.RetryPeriod", r.RetryPeriod),
 	); err != nil {
-		return err
+		return errors.Join(append(problems, err)...)
 	}
 	r.fill()
 	switch {
 	case r.LeaseDuration <= r.RenewDeadline:
-		return fmt.Errorf("settings.Replicas.RenewDeadline must be shorter than LeaseDuration: %v and %v", r.RenewDeadline, r.LeaseDuration)
+		problems = append(problems, fmt.Errorf("settings.Replicas.RenewDeadline must be shorter than LeaseDuration: %v and %v", r.RenewDeadline, r.LeaseDuration))
 	case float64(r.RenewDeadline) <= jitter*float64(r.RetryPeriod):
-		return fmt.Errorf("settings.Replicas.RetryPeriod must be shorter than RenewDeadline by a fifth: %v and %v", r.RetryPeriod, r.RenewDeadline)
+		problems = append(problems, fmt.Errorf("settings.Replicas.RetryPeriod must be shorter than RenewDeadline by a fifth: %v and %v", r.RetryPeriod, r.RenewDeadline))
 	}
-	return nil
+	return errors.Join(problems...)
 }

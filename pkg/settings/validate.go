@@ -90,7 +90,12 @@ func notNegative[T int | time.Duration](name string, value T) error {
 }
 
 func (p Persistence) validate() error {
-	return errors.Join(p.validateFinalizer(), validateStorage("DiffBase", p.DiffBase), validateStorage("Progress", p.Progress))
+	var finalizer error
+	if faults := validation.IsQualifiedName(p.Finalizer); p.Finalizer != "" && len(faults) > 0 {
+		finalizer = fmt.Errorf("settings.Persistence.Finalizer %q is not valid: %s; use a name like %q",
+			p.Finalizer, faults[0], "my-operator.example.com/finalizer")
+	}
+	return errors.Join(finalizer, validateStorage("DiffBase", p.DiffBase), validateStorage("Progress", p.Progress))
 }
 
 func validateStorage(name string, declared any) error {
@@ -100,17 +105,6 @@ func validateStorage(name string, declared any) error {
 	}
 	if err := validator.Validate(); err != nil {
 		return fmt.Errorf("settings.Persistence.%s: %w", name, err)
-	}
-	return nil
-}
-
-func (p Persistence) validateFinalizer() error {
-	if p.Finalizer == "" {
-		return nil
-	}
-	if faults := validation.IsQualifiedName(p.Finalizer); len(faults) > 0 {
-		return fmt.Errorf("settings.Persistence.Finalizer %q is not valid: %s; use a name like %q",
-			p.Finalizer, faults[0], "my-operator.example.com/finalizer")
 	}
 	return nil
 }

@@ -51,28 +51,25 @@ var emptyState = json.RawMessage("{}")
 // fails only if the limit leaves no room even for the hashes of the first state.
 func EncodeCycle(body *object.Body, c *Cycle, limit int) (string, error) {
 	for n := len(c.States); ; n-- {
-		text, err := c.upTo(n).encode(body, limit)
+		shortened := c
+		if n < len(c.States) {
+			at := maps.Clone(c.At)
+			for id, index := range at {
+				at[id] = min(index, n-1)
+				if n == 0 {
+					delete(at, id)
+				}
+			}
+			shortened = &Cycle{Token: c.Token, First: c.First, States: c.States[:n], At: at}
+		}
+		text, err := shortened.encode(body, limit)
 		if err == nil || n == 0 {
 			return text, err
 		}
 	}
 }
 
-// upTo returns the cycle with its first n states only.
-func (c *Cycle) upTo(n int) *Cycle {
-	if n >= len(c.States) {
-		return c
-	}
-	at := maps.Clone(c.At)
-	for id, index := range at {
-		at[id] = min(index, n-1)
-		if n == 0 {
-			delete(at, id)
-		}
-	}
-	return &Cycle{Token: c.Token, First: c.First, States: c.States[:n], At: at}
-}
-
+// encode encodes the cycle. If the whole does not fit, each state gets an equal share of the room.
 func (c *Cycle) encode(body *object.Body, limit int) (string, error) {
 	text, err := c.encodeStates(body, 0)
 	if err != nil || limit <= 0 || len(text) <= limit {
@@ -134,25 +131,18 @@ func DecodeCycle(body *object.Body, text string) (*Cycle, error) {
 		}
 		c.States = append(c.States, essence)
 	}
-	if err := c.decodeAt(decoded["at"]); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-func (c *Cycle) decodeAt(value any) error {
-	at, _ := value.(map[string]any)
+	at, _ := decoded["at"].(map[string]any)
 	for id, index := range at {
 		i, isInteger := index.(int64)
 		if !isInteger || i < -1 || i >= int64(len(c.States)) {
-			return fmt.Errorf("the state of the handler %q is not one of the %d states", id, len(c.States))
+			return nil, fmt.Errorf("the state of the handler %q is not one of the %d states", id, len(c.States))
 		}
 		if c.At == nil {
 			c.At = make(map[string]int, len(at))
 		}
 		c.At[id] = int(i)
 	}
-	return nil
+	return c, nil
 }
 
 func decodeState(body *object.Body, value any) (object.Essence, error) {

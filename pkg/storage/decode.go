@@ -19,12 +19,21 @@ func DecodeBase(body *object.Body, text string) (object.Essence, error) {
 	return decodeMapping(body, decoded)
 }
 
-// decodeMapping restores the hashes in a decoded essence.
+// decodeMapping restores the hashes in a decoded essence. It validates everything, because others
+// can write the annotation.
 func decodeMapping(body *object.Body, decoded map[string]any) (object.Essence, error) {
 	if !isEnvelope(decoded) {
 		return decoded, nil
 	}
-	return openEnvelope(newHasher(body.UID()), decoded)
+	if decoded[envelopeKey] != any(int64(envelopeVersion)) {
+		return nil, fmt.Errorf("the hash format is unknown: this operator supports version %d", envelopeVersion)
+	}
+	known, knownErr := optionalMapping(decoded, "known")
+	hashed, hashedErr := optionalMapping(decoded, "hashed")
+	if err := errors.Join(knownErr, hashedErr); err != nil {
+		return nil, err
+	}
+	return mergeHashes(newHasher(body.UID()), nil, known, hashed)
 }
 
 // envelope holds a base that is partly stored as hashes. Both mappings have the shape
@@ -41,19 +50,6 @@ const (
 )
 
 func isEnvelope(decoded map[string]any) bool { _, ok := decoded[envelopeKey]; return ok }
-
-// openEnvelope validates everything, because others can write the annotation.
-func openEnvelope(hasher hasher, decoded map[string]any) (object.Essence, error) {
-	if decoded[envelopeKey] != any(int64(envelopeVersion)) {
-		return nil, fmt.Errorf("the hash format is unknown: this operator supports version %d", envelopeVersion)
-	}
-	known, knownErr := optionalMapping(decoded, "known")
-	hashed, hashedErr := optionalMapping(decoded, "hashed")
-	if err := errors.Join(knownErr, hashedErr); err != nil {
-		return nil, err
-	}
-	return mergeHashes(hasher, nil, known, hashed)
-}
 
 func optionalMapping(decoded map[string]any, key string) (map[string]any, error) {
 	value, ok := decoded[key]
@@ -72,7 +68,10 @@ func mergeHashes(hasher hasher, path object.Path, known, hashed map[string]any) 
 		var err error
 		switch value := value.(type) {
 		case string:
-			merged[key], err = newHashed(hasher, child(path, key), value)
+			if len(value) != digestLength {
+				err = fmt.Errorf("the hash of %s must have %d characters", child(path, key), digestLength)
+			}
+			merged[key] = &Hashed{hasher: hasher, path: child(path, key), digest: value}
 		case map[string]any:
 			inner, _ := known[key].(map[string]any)
 			merged[key], err = mergeHashes(hasher, child(path, key), inner, value)
@@ -84,13 +83,6 @@ func mergeHashes(hasher hasher, path object.Path, known, hashed map[string]any) 
 		}
 	}
 	return merged, nil
-}
-
-func newHashed(hasher hasher, path object.Path, digest string) (*Hashed, error) {
-	if len(digest) != digestLength {
-		return nil, fmt.Errorf("the hash of %s must have %d characters", path, digestLength)
-	}
-	return &Hashed{hasher: hasher, path: path, digest: digest}, nil
 }
 
 // BrokenError reports a stored value that cannot be read, because it was edited or

@@ -48,8 +48,12 @@ func isTooLarge(err error) bool {
 //
 // The same arguments give the same text. See formats.md.
 func EncodeBase(body *object.Body, essence object.Essence, limit int) (string, HashReason, error) {
-	if text, fits, err := encodeWhole(body, essence, limit); fits || err != nil {
-		return text, NotHashed, err
+	// Nearly every base is stored as it is.
+	if !isSecret(body) && !isEnvelope(essence) && !hasHashes(essence) {
+		text, err := wire.Compact(essence)
+		if err != nil || limit <= 0 || len(text) <= limit {
+			return text, NotHashed, err
+		}
 	}
 	policy := policy{secret: isSecret(body)}
 	tree := newTree(newHasher(body.UID()), policy, essence)
@@ -66,16 +70,6 @@ func EncodeBase(body *object.Body, essence object.Essence, limit int) (string, H
 		err = &tooLargeError{"the last handled state", len(text)}
 	}
 	return text, reason, err
-}
-
-// encodeWhole is the fast path for nearly every base: one that is stored as it is. It
-// reports whether the base fits.
-func encodeWhole(body *object.Body, essence object.Essence, limit int) (text string, fits bool, err error) {
-	if isSecret(body) || isEnvelope(essence) || hasHashes(essence) {
-		return "", false, nil
-	}
-	text, err = wire.Compact(essence)
-	return text, limit <= 0 || len(text) <= limit, err
 }
 
 func hasHashes(mapping map[string]any) bool {
@@ -119,22 +113,18 @@ func (p policy) mustHash(leaf *node) bool {
 
 // encode encodes the tree: as the essence itself if nothing is hidden.
 func (p policy) encode(tree *tree) (string, HashReason, error) {
-	known, hashed := tree.split()
+	known, hashed := tree.split(tree.root)
 	if len(hashed) == 0 && !isEnvelope(known) {
 		text, err := wire.Compact(known)
 		return text, NotHashed, err
 	}
 	text, err := wire.Compact(envelope{Version: envelopeVersion, Known: known, Hashed: hashed})
-	return text, p.reason(hashed), err
-}
-
-func (p policy) reason(hashed map[string]any) HashReason {
 	switch {
 	case len(hashed) == 0:
-		return NotHashed
+		return text, NotHashed, err
 	case p.secret:
-		return HashedSecret
+		return text, HashedSecret, err
 	default:
-		return HashedSize
+		return text, HashedSize, err
 	}
 }

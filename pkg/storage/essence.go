@@ -26,17 +26,8 @@ func BuildEssence(body *object.Body, extra []object.Path) object.Essence {
 			essence[key] = value
 		}
 	}
-	if metadata := trackedMetadata(raw); len(metadata) > 0 {
-		essence["metadata"] = metadata
-	}
-	for _, field := range extra {
-		copyField(essence, raw, field)
-	}
-	return withoutEmptyStanzas(essence)
-}
 
-// trackedMetadata returns the non-empty metadata that people set.
-func trackedMetadata(raw map[string]any) map[string]any {
+	// The metadata that people set.
 	metadata, _ := raw["metadata"].(map[string]any)
 	tracked := make(map[string]any, 2)
 	if labels, _ := metadata["labels"].(map[string]any); len(labels) > 0 {
@@ -47,21 +38,32 @@ func trackedMetadata(raw map[string]any) map[string]any {
 	if len(annotations) > 0 {
 		tracked["annotations"] = annotations
 	}
-	return tracked
-}
-
-// copyField copies a field of the body, even a null, to the essence. It changes only
-// the top level of the essence, because the levels below may belong to the body.
-func copyField(essence object.Essence, raw map[string]any, field object.Path) {
-	value, ok := find(raw, field)
-	switch {
-	case !ok || len(field) == 0:
-	case len(field) == 1:
-		essence[field[0]] = value
-	default:
-		inner, _ := essence[field[0]].(map[string]any)
-		essence[field[0]] = with(inner, field[1:], value)
+	if len(tracked) > 0 {
+		essence["metadata"] = tracked
 	}
+
+	// The extra fields, even if they are null. Only the top level of the essence may change,
+	// because the levels below may belong to the body.
+	for _, field := range extra {
+		value, ok := find(raw, field)
+		switch {
+		case !ok || len(field) == 0:
+		case len(field) == 1:
+			essence[field[0]] = value
+		default:
+			inner, _ := essence[field[0]].(map[string]any)
+			essence[field[0]] = with(inner, field[1:], value)
+		}
+	}
+
+	// Depending on the last writer, the cluster stores empty stanzas or not, so they must not count
+	// as changes.
+	for _, stanza := range []object.Path{{"metadata", "annotations"}, {"metadata", "labels"}, {"metadata"}, {"status"}} {
+		if value, ok := find(essence, stanza); ok && isEmpty(value) {
+			essence = Without(essence, stanza)
+		}
+	}
+	return essence
 }
 
 // find distinguishes a null from an absent field, unlike object.Lookup: the essence
@@ -78,17 +80,6 @@ func find(value any, path object.Path) (any, bool) {
 		}
 	}
 	return value, true
-}
-
-// withoutEmptyStanzas removes empty stanzas. Depending on the last writer, the cluster
-// stores them or not, so they must not count as changes.
-func withoutEmptyStanzas(essence object.Essence) object.Essence {
-	for _, stanza := range []object.Path{{"metadata", "annotations"}, {"metadata", "labels"}, {"metadata"}, {"status"}} {
-		if value, ok := find(essence, stanza); ok && isEmpty(value) {
-			essence = Without(essence, stanza)
-		}
-	}
-	return essence
 }
 
 func isEmpty(value any) bool {

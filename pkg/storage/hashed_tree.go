@@ -100,10 +100,8 @@ func (t *tree) shrink(n *node, room int) {
 	}
 }
 
-// split separates the known values from the digests.
-func (t *tree) split() (known, hashed map[string]any) { return t.splitNode(t.root) }
-
-func (t *tree) splitNode(n *node) (known, hashed map[string]any) {
+// split separates the known values of a node from the digests.
+func (t *tree) split(n *node) (known, hashed map[string]any) {
 	known = map[string]any{}
 	hashed = map[string]any{}
 	for key, inner := range n.children {
@@ -113,7 +111,7 @@ func (t *tree) splitNode(n *node) (known, hashed map[string]any) {
 		case inner.children == nil:
 			known[key] = inner.value
 		default:
-			innerKnown, innerHashed := t.splitNode(inner)
+			innerKnown, innerHashed := t.split(inner)
 			if len(innerKnown) > 0 {
 				known[key] = innerKnown
 			}

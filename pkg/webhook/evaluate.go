@@ -54,7 +54,23 @@ func (e *evaluation) callIfSelected(ctx context.Context, d *handler.Declaration)
 	if slices.ContainsFunc(e.called, d.IsSame) {
 		return
 	}
-	call := e.callContext(d)
+
+	// The handler sees the object with the changes of the earlier mutating handlers.
+	body := e.review.Body()
+	call := handler.CallContext{
+		Body: body, Patch: &patch.Patch{}, Resource: &e.request.resource,
+		Logger: e.log.WithValues("handler", d.ID), Client: e.Client,
+	}
+	if e.Memo != nil {
+		name := types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}
+		call.Memo = func() *memo.Values {
+			if e.request.Operation == admissionv1.Create { // its uid is lost if another webhook rejects the creation
+				return e.Memo(e.request.resource, name, "")
+			}
+			return e.Memo(e.request.resource, name, body.UID())
+		}
+	}
+
 	selected := false
 	err := handler.WithRecover(func() error {
 		selected = d.Selects(&handler.Cause{CallContext: call, Review: e.review})
@@ -73,30 +89,6 @@ func (e *evaluation) callIfSelected(ctx context.Context, d *handler.Declaration)
 	}
 	e.Measure(d, err, time.Since(began))
 	e.recordOutcome(d, call.Logger, err)
-}
-
-// callContext returns the object with the changes of the earlier mutating handlers, and
-// what else the handler sees.
-func (e *evaluation) callContext(d *handler.Declaration) handler.CallContext {
-	body := e.review.Body()
-	call := handler.CallContext{
-		Body: body, Patch: &patch.Patch{}, Resource: &e.request.resource,
-		Logger: e.log.WithValues("handler", d.ID), Client: e.Client,
-	}
-	if e.Memo != nil {
-		name := types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}
-		call.Memo = func() *memo.Values { return e.Memo(e.request.resource, name, e.memoUID(body)) }
-	}
-	return call
-}
-
-// memoUID returns the uid of an object that exists, and nothing for an object that is
-// being created: its uid is lost if another webhook rejects the creation.
-func (e *evaluation) memoUID(body *object.Body) types.UID {
-	if e.request.Operation == admissionv1.Create {
-		return ""
-	}
-	return body.UID()
 }
 
 // callHandler calls the handler and applies its patch to the review.

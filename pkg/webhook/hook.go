@@ -19,20 +19,16 @@ func NewHook(d *handler.Declaration, resource selector.Resource) configurations.
 		SideEffects: d.Webhook.SideEffects, IgnoreFailures: d.Webhook.IgnoreFailures,
 		LabelSelector: d.LabelSelector(),
 	}
-	for _, operation := range admissionOperations(d) {
+	// The operations for which the API server sends reviews; none means all. A mutating handler that
+	// names none gets no deletions, which have nothing to change: a stopped operator must not block them.
+	operations := d.Webhook.Operations
+	if len(operations) == 0 && d.Kind == handler.OnMutate {
+		operations = []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Connect}
+	}
+	for _, operation := range operations {
 		hook.Operations = append(hook.Operations, string(operation))
 	}
 	return hook
-}
-
-// admissionOperations returns the operations for which the API server sends reviews;
-// none means all. A mutating handler that names no operations gets no deletions, which
-// have nothing to change: a stopped operator must not block them.
-func admissionOperations(d *handler.Declaration) []admissionv1.Operation {
-	if len(d.Webhook.Operations) == 0 && d.Kind == handler.OnMutate {
-		return []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Connect}
-	}
-	return d.Webhook.Operations
 }
 
 // NewHooks returns the hooks of all admission handlers for the resources of a cluster,

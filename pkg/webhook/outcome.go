@@ -43,7 +43,12 @@ func (e *evaluation) recordOutcome(d *handler.Declaration, log logr.Logger, err 
 	default:
 		log.Error(err, "The handler failed, and the request was rejected.", append(e.rejectionLogValues(nil), handler.StackValues(err)...)...)
 	}
-	e.errors = append(e.errors, &handlerError{err, messageForUser(d, err)})
+	text := err.Error()
+	var panicked *handler.PanicError
+	if errors.As(err, &panicked) { // its text is not written for users
+		text = fmt.Sprintf("the handler %s panicked; see the log of the operator", d.ID)
+	}
+	e.errors = append(e.errors, &handlerError{err, text})
 }
 
 // answerMisfit returns the answer of a handler whose Go type the object does not fit. A
@@ -82,27 +87,6 @@ type handlerError struct {
 func (e *handlerError) Error() string { return e.text }
 
 func (e *handlerError) Unwrap() error { return e.err }
-
-// messageForUser returns the text of an error, but not the text of a panic, which is
-// not written for users.
-func messageForUser(d *handler.Declaration, err error) string {
-	var panicked *handler.PanicError
-	if errors.As(err, &panicked) {
-		return fmt.Sprintf("the handler %s panicked; see the log of the operator", d.ID)
-	}
-	return err.Error()
-}
-
-// preferredError returns the one error that the user gets, or nil if all handlers
-// have succeeded.
-//
-// Specification: Admission control, "Admission errors".
-func (e *evaluation) preferredError() error {
-	if len(e.errors) == 0 {
-		return nil
-	}
-	return slices.MinFunc(e.errors, func(a, b error) int { return errorPriority(a) - errorPriority(b) })
-}
 
 // errorPriority orders errors: those that are written for the user come first.
 func errorPriority(err error) int {

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"crypto/x509"
 	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -25,9 +24,21 @@ type admissionRequest struct {
 
 // decode decodes a review. Its errors are written for the sender of the review.
 func (w *webhook) decode(body []byte, in *http.Request) (*admissionRequest, error) {
-	request, version, err := decodeRequest(body)
-	if err != nil {
-		return nil, err
+	var sent admissionv1.AdmissionReview
+	if err := json.UnmarshalCaseSensitivePreserveInts(body, &sent); err != nil {
+		return nil, newHTTPError(http.StatusBadRequest, "the body is not an AdmissionReview as JSON: %w", err)
+	}
+	request := sent.Request
+	switch group := sent.GroupVersionKind().Group; {
+	case sent.Kind != "AdmissionReview" || group != admissionv1.GroupName:
+		return nil, newHTTPError(http.StatusBadRequest, "an AdmissionReview of %s is expected, not %q of %q",
+			admissionv1.SchemeGroupVersion, sent.Kind, sent.APIVersion)
+	case request == nil:
+		return nil, newHTTPError(http.StatusBadRequest, "the review has no request")
+	case request.UID == "":
+		return nil, newHTTPError(http.StatusBadRequest, "the request has no uid")
+	case request.Resource.Resource == "" || request.Resource.Version == "":
+		return nil, newHTTPError(http.StatusBadRequest, "the request does not name the resource of the object")
 	}
 	gvr := schema.GroupVersionResource(request.Resource)
 	resource, found := w.Resources(gvr)
@@ -38,30 +49,15 @@ func (w *webhook) decode(body []byte, in *http.Request) (*admissionRequest, erro
 	if err != nil {
 		return nil, err
 	}
-	review.Headers = func() http.Header { return requestHeaders(in) }
-	review.Peer = clientCertificate(in)
-	return &admissionRequest{Review: review, version: version, uid: request.UID, resource: resource}, nil
-}
-
-func decodeRequest(body []byte) (*admissionv1.AdmissionRequest, metav1.TypeMeta, error) {
-	var review admissionv1.AdmissionReview
-	if err := json.UnmarshalCaseSensitivePreserveInts(body, &review); err != nil {
-		return nil, review.TypeMeta, newHTTPError(http.StatusBadRequest, "the body is not an AdmissionReview as JSON: %w", err)
+	review.Headers = func() http.Header {
+		headers := in.Header.Clone()
+		headers.Set("Host", in.Host) // Go keeps it apart
+		return headers
 	}
-	request := review.Request
-	switch group := review.GroupVersionKind().Group; {
-	case review.Kind != "AdmissionReview" || group != admissionv1.GroupName:
-		return nil, review.TypeMeta, newHTTPError(http.StatusBadRequest, "an AdmissionReview of %s is expected, not %q of %q",
-			admissionv1.SchemeGroupVersion, review.Kind, review.APIVersion)
-	case request == nil:
-		return nil, review.TypeMeta, newHTTPError(http.StatusBadRequest, "the review has no request")
-	case request.UID == "":
-		return nil, review.TypeMeta, newHTTPError(http.StatusBadRequest, "the request has no uid")
-	case request.Resource.Resource == "" || request.Resource.Version == "":
-		return nil, review.TypeMeta, newHTTPError(http.StatusBadRequest, "the request does not name the resource of the object")
-	default:
-		return request, review.TypeMeta, nil
+	if in.TLS != nil && len(in.TLS.VerifiedChains) > 0 {
+		review.Peer = in.TLS.PeerCertificates[0]
 	}
+	return &admissionRequest{Review: review, version: sent.TypeMeta, uid: request.UID, resource: resource}, nil
 }
 
 // newReview returns the request as the handlers see it.
@@ -99,19 +95,4 @@ func parseBody(field string, text []byte) (*object.Body, error) {
 		return nil, newHTTPError(http.StatusBadRequest, "the %s of the request: %w", field, err)
 	}
 	return snapshot.Body(), nil
-}
-
-// requestHeaders returns all headers, including the host, which Go keeps apart.
-func requestHeaders(in *http.Request) http.Header {
-	headers := in.Header.Clone()
-	headers.Set("Host", in.Host)
-	return headers
-}
-
-// clientCertificate returns the client certificate if it was verified.
-func clientCertificate(in *http.Request) *x509.Certificate {
-	if in.TLS == nil || len(in.TLS.VerifiedChains) == 0 {
-		return nil
-	}
-	return in.TLS.PeerCertificates[0]
 }

@@ -3,6 +3,7 @@ package webhook
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,8 +16,10 @@ import (
 func (e *evaluation) response() *admissionv1.AdmissionReview {
 	response := &admissionv1.AdmissionResponse{UID: e.request.uid}
 	var operations []byte
-	err := e.preferredError()
-	if err == nil {
+	var err error
+	if len(e.errors) > 0 { // the user gets only one: Specification: Admission control, "Admission errors"
+		err = slices.MinFunc(e.errors, func(a, b error) int { return errorPriority(a) - errorPriority(b) })
+	} else {
 		operations, err = e.patchOperations()
 	}
 	switch {

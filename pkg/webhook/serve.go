@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -32,7 +33,14 @@ func (w *webhook) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	defer cancel()
 	response, err := w.review(ctx, out, in)
 	if err != nil {
-		w.writeError(out, in, err)
+		status := http.StatusInternalServerError
+		var known *httpError
+		if errors.As(err, &known) {
+			status = known.status
+		}
+		w.Refused(status)
+		w.Logger.Info("An admission review could not be answered.", "path", in.URL.Path, "from", in.RemoteAddr, "status", status, "reason", err.Error())
+		http.Error(out, err.Error(), status)
 		return
 	}
 	out.Header().Set("Content-Type", "application/json")
@@ -41,6 +49,7 @@ func (w *webhook) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	}
 }
 
+// review returns the response to a review as JSON.
 func (w *webhook) review(ctx context.Context, out http.ResponseWriter, in *http.Request) ([]byte, error) {
 	if in.Method != http.MethodPost {
 		out.Header().Set("Allow", http.MethodPost)
@@ -50,7 +59,7 @@ func (w *webhook) review(ctx context.Context, out http.ResponseWriter, in *http.
 		out.Header().Set("Retry-After", "1") // the API server retries as long as its own timeout allows
 		return nil, newHTTPError(http.StatusServiceUnavailable, "the operator is not ready: %w", err)
 	}
-	handlers, found := w.handlersAt(in.URL.Path)
+	handlers, found := w.paths[strings.TrimSuffix(strings.TrimPrefix(in.URL.Path, "/"), "/")]
 	if !found {
 		return nil, newHTTPError(http.StatusNotFound, "there is no admission handler with the id %q: "+
 			"correct the webhook configuration, or update the operator", in.URL.Path)
@@ -98,18 +107,6 @@ func (w *webhook) readBody(ctx context.Context, out http.ResponseWriter, in *htt
 
 func bodyTooLarge() error {
 	return newHTTPError(http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", int64(MaxBody))
-}
-
-// writeError answers a request that gets no review.
-func (w *webhook) writeError(out http.ResponseWriter, in *http.Request, err error) {
-	status := http.StatusInternalServerError
-	var known *httpError
-	if errors.As(err, &known) {
-		status = known.status
-	}
-	w.Refused(status)
-	w.Logger.Info("An admission review could not be answered.", "path", in.URL.Path, "from", in.RemoteAddr, "status", status, "reason", err.Error())
-	http.Error(out, err.Error(), status)
 }
 
 // initialBufferSize limits the memory that is allocated for the mere claim of a

@@ -54,7 +54,7 @@ type Options struct {
 // webhook is the http.Handler.
 type webhook struct {
 	Options
-	paths map[string]registry.Handlers
+	paths map[string]registry.Handlers // the handlers that are called at each path
 }
 
 // New returns an http.Handler that answers reviews. It is safe for concurrent use and
@@ -72,5 +72,14 @@ func New(options Options) http.Handler {
 	if options.Refused == nil {
 		options.Refused = func(int) {}
 	}
-	return &webhook{Options: options, paths: handlersByPath(options.Handlers.Admission())}
+	handlers := options.Handlers.Admission()
+	paths := map[string]registry.Handlers{
+		"":                    handlers,
+		handler.AllValidating: handlers.OfKind(handler.OnValidate),
+		handler.AllMutating:   handlers.OfKind(handler.OnMutate),
+	}
+	for _, d := range handlers {
+		paths[d.ID] = append(paths[d.ID], d)
+	}
+	return &webhook{Options: options, paths: paths}
 }

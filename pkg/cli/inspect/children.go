@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,17 +66,14 @@ func (c *Cluster) addChildren(ctx context.Context, found discovery.SelectedResou
 		}
 	}
 	slices.SortFunc(e.Children, func(a, b Child) int { return strings.Compare(a.Object, b.Object) })
-	e.leaveChildren()
-}
 
-// leaveChildren says what becomes of the children of handlers whose filters do not match anymore.
-func (e *Explanation) leaveChildren() {
+	// The children of handlers whose filters do not match anymore are left alone.
 	for i := range e.Handlers {
 		h := &e.Handlers[i]
-		left := 0
 		if h.Kind != ensureKind || h.State != string(verdict.Mismatched) {
 			continue
 		}
+		left := 0
 		for j := range e.Children {
 			child := &e.Children[j]
 			if child.Handler != h.ID || child.State == "foreign" || child.State == "undeclared" {
@@ -118,7 +114,10 @@ func (c *Cluster) addChildrenAt(ctx context.Context, place convergence.Place, s 
 	default:
 		from = api.Namespace(place.Namespace)
 	}
-	options := metav1.ListOptions{LabelSelector: childSelector(owners)}
+	options := metav1.ListOptions{LabelSelector: convergence.OwnerLabel}
+	if len(owners) > 0 { // by their hashes
+		options.LabelSelector += " in (" + strings.Join(slices.Sorted(maps.Keys(owners)), ",") + ")"
+	}
 	parent := converge.Parent{Key: object.Key{NamespacedName: client.ObjectKeyFromObject(s.object)}, GVK: s.object.GroupVersionKind()}
 	return each(ctx, from, options, func(u *unstructured.Unstructured) {
 		seen := converge.See(u, c.Settings.Name, c.Settings.FormerNames...)
@@ -127,7 +126,8 @@ func (c *Cluster) addChildrenAt(ctx context.Context, place convergence.Place, s 
 			child := childOf(seen, d)
 			if by := seen.Controller; by != nil && by.UID != s.object.GetUID() {
 				child.State = "foreign"
-				child.Message = c.taken(u, of, parent, s.object.GetUID())
+				child.Message = fmt.Sprintf("belongs to another controller, %s, not to %s (uid %s): it is neither changed nor deleted until that lets it go; if that controller does not need it, delete it: %s",
+					converge.ControllerIn(u), parent, s.object.GetUID(), c.CommandLine.Kubectl("delete "+named(nameOf(of), u)))
 			}
 			e.Children = append(e.Children, child)
 		case seen.Applied && seen.Parent == parent.String():
@@ -137,20 +137,6 @@ func (c *Cluster) addChildrenAt(ctx context.Context, place convergence.Place, s 
 			})
 		}
 	})
-}
-
-// childSelector selects the children of the handlers, by their hashes, or all children without a handler.
-func childSelector(owners map[string]*handler.Declaration) string {
-	if len(owners) == 0 {
-		return convergence.OwnerLabel
-	}
-	return convergence.OwnerLabel + " in (" + strings.Join(slices.Sorted(maps.Keys(owners)), ",") + ")"
-}
-
-// taken says that a child belongs to another controller than its parent.
-func (c *Cluster) taken(child *unstructured.Unstructured, of selector.Resource, parent converge.Parent, uid types.UID) string {
-	return fmt.Sprintf("belongs to another controller, %s, not to %s (uid %s): it is neither changed nor deleted until that lets it go; if that controller does not need it, delete it: %s",
-		converge.ControllerIn(child), parent, uid, c.CommandLine.Kubectl("delete "+named(nameOf(of), child)))
 }
 
 // childOf says what can be seen of one child.

@@ -82,10 +82,15 @@ func (c *Completer) Kinds(word, ending string) []string {
 
 // names returns the names of the objects of a kind, without reading the objects.
 func (c *Completer) names(ctx context.Context, kind, namespace, prefix, word string) ([]string, error) {
-	r, err := c.resource(kind)
-	if err != nil {
+	named := selector.New(kind)
+	resources, err := named.Resolve(c.served.Resources)
+	switch {
+	case err != nil:
 		return nil, err
+	case len(resources) == 0:
+		return nil, fmt.Errorf("the cluster does not serve a resource %q", kind)
 	}
+	r := resources[0]
 	client, err := metadata.NewForConfig(c.config)
 	if err != nil {
 		return nil, err
@@ -109,19 +114,6 @@ func (c *Completer) names(ctx context.Context, kind, namespace, prefix, word str
 
 // maxCompletions limits the number of objects that are read for one completion.
 const maxCompletions = 500
-
-func (c *Completer) resource(kind string) (selector.Resource, error) {
-	named := selector.New(kind)
-	found, err := named.Resolve(c.served.Resources)
-	switch {
-	case err != nil:
-		return selector.Resource{}, err
-	case len(found) == 0:
-		return selector.Resource{}, fmt.Errorf("the cluster does not serve a resource %q", kind)
-	default:
-		return found[0], nil
-	}
-}
 
 // handlers returns the ids of the handlers that requests can be about.
 func (c *Completer) handlers(kind, word string) []string {

@@ -24,7 +24,7 @@ const maxEvents = 3
 
 // addEvents adds the latest events about the object: refused writes, missing permissions, and handlers that
 // have ended are nowhere else.
-func addEvents(ctx context.Context, c *Cluster, s *subject, e *Explanation) {
+func (c *Cluster) addEvents(ctx context.Context, s *subject, e *Explanation) {
 	namespace := s.object.GetNamespace()
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault // where events about objects of the cluster are
@@ -49,13 +49,16 @@ func addEvents(ctx context.Context, c *Cluster, s *subject, e *Explanation) {
 			e.Events = append(e.Events, fmt.Sprintf("%s %s at %s: %s", event.Type, event.Reason, s.at(lastSeen(event)), event.Message))
 		}
 	}
-	e.Failing = failing(c, s, found)
+	e.Failing = c.failing(s, found)
 }
 
 // failing says that work of the operator on the object has failed, and nothing shows a success since. The
 // operator posts one event about errors in a row, so that the time of the event says nothing about their end.
-func failing(c *Cluster, s *subject, latest []corev1.Event) string {
-	latest = slices.DeleteFunc(slices.Clone(latest), func(event corev1.Event) bool { return !c.isOwn(event) })
+func (c *Cluster) failing(s *subject, latest []corev1.Event) string {
+	component := cmp.Or(c.Settings.Posting.Component, c.Settings.Name)
+	if len(validation.IsQualifiedName(component)) == 0 { // otherwise, it is the name of its program, which is unknown here
+		latest = slices.DeleteFunc(slices.Clone(latest), func(event corev1.Event) bool { return event.Source.Component != component })
+	}
 	i := slices.IndexFunc(latest, func(event corev1.Event) bool { return event.Reason == reconcile.ReasonReconcileError })
 	if i < 0 || s.Reason == cause.Free { // it does not handle an object that it does not hold
 		return ""
@@ -67,13 +70,6 @@ func failing(c *Cluster, s *subject, latest []corev1.Event) string {
 		return ""
 	}
 	return fmt.Sprintf("Work on it failed at %s, no success is known since, and a running operator retries it: %s", s.at(at), reconcile.ErrorIn(latest[i].Message))
-}
-
-// isOwn reports whether an event can be of the operator: without a name, it has that of its program, which
-// is unknown here.
-func (p Program) isOwn(event corev1.Event) bool {
-	name := cmp.Or(p.Settings.Posting.Component, p.Settings.Name)
-	return len(validation.IsQualifiedName(name)) > 0 || event.Source.Component == name
 }
 
 // wasWritten reports whether a manager has written to the object after an error, which is reported when it

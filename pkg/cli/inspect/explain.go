@@ -76,16 +76,21 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 	}
 	stored := c.Settings.WithDefaults().Persistence
 	s := subject{Object: n, object: obj, kubectl: nameOf(found.Resource), commands: c.CommandLine, finalizer: stored.Finalizer, diffBase: stored.DiffBase, now: time.Now()}
-	s.rollouts = c.rollouts(ctx, found, &s)
+	s.rollouts = map[string]rollout{}
+	for _, h := range s.Handlers { // nearly all objects wait for no rollout, and nothing is read
+		if _, known := s.rollouts[h.ID]; !known && awaitsRollout(s.Object, h) {
+			s.rollouts[h.ID] = c.rollout(ctx, found, h)
+		}
+	}
 	e := describe(s)
 	e.Handlers = append(e.Handlers, c.admission(found, &s)...)
 	c.addChildren(ctx, found, &s, e)
 	e.outside = c.outsideScope(obj.GetNamespace())
 	c.whoPauses(ctx, obj.GetNamespace(), e)
-	addEvents(ctx, c, &s, e)
+	c.addEvents(ctx, &s, e)
 	c.addLeader(ctx, s.now, e)
-	refusals{c}.ofConditions(ctx, e)
-	refusals{c}.ofProgram(e)
+	c.addMissingFields(ctx, e)
+	c.addInvalidSettings(e)
 	e.qualify()
 	if len(e.outside)+len(e.pauses)+len(e.mayPause) > 0 {
 		e.Notes = append(e.Notes, "The flags and variables of a running operator, such as --namespace and --priority, are unknown here.")
@@ -137,6 +142,7 @@ func (e *Explanation) qualify() {
 // noteRunning is about what an object does not say before an attempt has ended.
 const noteRunning = "Whether a handler that will run is running already is not decidable here: ask the operator by --running, or see its log with --verbose."
 
+// describe says what the object and its handlers show, without other objects of the cluster.
 func describe(s subject) *Explanation {
 	e := &Explanation{Object: s.kubectl + "/" + s.object.GetName(), Namespace: s.object.GetNamespace(), Reason: string(s.Reason), State: s.state()}
 	for _, item := range s.Diff {
@@ -144,10 +150,16 @@ func describe(s subject) *Explanation {
 			e.Changes = append(e.Changes, s.change(item))
 		}
 	}
-	e.Handlers = append(s.handlers(), changing{&s}.subhandlers()...)
+	e.Handlers = append(s.handlers(), s.subhandlers()...)
 	e.Deletion = s.deletion()
-	e.Conditions = outcomes{&s}.conditions()
-	e.suspended = s.suspension()
+	e.Conditions = s.conditions()
+	if s.Suspension.Active {
+		until := "the request is removed"
+		if !s.Suspension.Until.IsZero() {
+			until = s.at(s.Suspension.Until)
+		}
+		e.suspended = []string{fmt.Sprintf("The object is suspended until %s: no handlers are called for it, and its deletion is held. To end that: %s", until, s.commands.Of("unsuspend", s.named()))}
+	}
 	e.Holds = e.suspended
 	for _, r := range s.Requests {
 		e.Requests = append(e.Requests, r.Expected)

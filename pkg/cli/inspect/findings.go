@@ -11,7 +11,6 @@ import (
 
 	"github.com/kopf-go/kopf/internal/condition"
 	"github.com/kopf-go/kopf/internal/handler"
-	"github.com/kopf-go/kopf/internal/request"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
@@ -24,6 +23,10 @@ func (s *subject) others() []string {
 	if len(storage.NotErased(s.diffBase)) > 0 {
 		return nil
 	}
+	shared := ""
+	if s.HasFinalizer || s.NeedsFinalizer {
+		shared = fmt.Sprintf(" If it uses the finalizer %s, too, each of them removes it without waiting for the other: set different ones in Settings.Persistence.Finalizer.", s.finalizer)
+	}
 	own := annotationsOf(s.diffBase, s.Body)
 	var notes []string
 	for key := range s.object.GetAnnotations() {
@@ -32,19 +35,11 @@ func (s *subject) others() []string {
 			continue
 		}
 		if isBase := annotationsOf(storage.AnnotationsDiffBase{Prefix: prefix}, s.Body)[key]; isBase && !own[key] {
-			notes = append(notes, fmt.Sprintf("Another operator with the prefix %s handles the object, too; what it does is not shown.%s", prefix, s.sharedFinalizer()))
+			notes = append(notes, fmt.Sprintf("Another operator with the prefix %s handles the object, too; what it does is not shown.%s", prefix, shared))
 		}
 	}
 	slices.Sort(notes)
 	return notes
-}
-
-// sharedFinalizer says what happens if another operator has the same finalizer.
-func (s *subject) sharedFinalizer() string {
-	if !s.HasFinalizer && !s.NeedsFinalizer {
-		return ""
-	}
-	return fmt.Sprintf(" If it uses the finalizer %s, too, each of them removes it without waiting for the other: set different ones in Settings.Persistence.Finalizer.", s.finalizer)
 }
 
 // annotationsOf returns the annotations that a storage has on an object.
@@ -96,37 +91,24 @@ func (s *subject) wants(h *handler.Declaration, m handler.Mismatch) string {
 	}
 }
 
-// hasDeletionHandlers reports whether handlers hold the deletion.
-func (s *subject) hasDeletionHandlers() bool {
-	return slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.HoldsDeletion() && h.OutOfScope.Matches() })
-}
-
 // isDeleted reports whether the object is being deleted.
 func (s *subject) isDeleted() bool { return s.object.GetDeletionTimestamp() != nil }
 
-// outcomes are the outcomes of handlers before, as the conditions of the object report them.
-type outcomes struct{ *subject }
-
 // declaresConditions reports whether the operator writes the conditions of the object.
-func (s outcomes) declaresConditions() bool {
+func (s *subject) declaresConditions() bool {
 	return slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.Kind == handler.Conditions })
-}
-
-// hasOwnConditions reports whether the conditions say whether handlers have failed for good.
-func (s outcomes) hasOwnConditions() bool {
-	return s.declaresConditions() && condition.Of(s.object.Object).Get(condition.Ready) != nil
 }
 
 // hasFailedBefore reports whether the conditions say that a handler has failed in an earlier cycle,
 // and whether it still concerns the object.
-func (s outcomes) hasFailedBefore(h inspection.Handler) bool {
+func (s *subject) hasFailedBefore(h inspection.Handler) bool {
 	_, failed := s.Failed[h.ID]
 	return failed && !s.isDeleted()
 }
 
 // failedHandlers returns the ids of the handlers that have failed for good, as the conditions and the revisions
 // of the object say.
-func (s outcomes) failedHandlers() []string {
+func (s *subject) failedHandlers() []string {
 	names := map[string]string{}
 	maps.Copy(names, s.Failed)
 	for _, h := range s.Handlers {
@@ -141,22 +123,8 @@ func (s outcomes) failedHandlers() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// unknownOutcome says that it is unknown whether handlers have failed, and how they are called again.
-func (s outcomes) unknownOutcome() string {
-	again := "HANDLER"
-	if ids := possible(s.Object, request.Rerun); len(ids) > 0 {
-		again = ids[0]
-	}
-	why := "it was handled without kopf.Conditions"
-	if s.declaresConditions() {
-		why = "it does not have the condition Ready"
-	}
-	return fmt.Sprintf("The object does not say whether the handlers have succeeded or failed for good, because %s: see its events and the log. To call a handler again: %s",
-		why, s.commands.Of(string(request.Rerun), s.named()+" "+again))
-}
-
 // conditions says what the standard conditions of the object are.
-func (s outcomes) conditions() []string {
+func (s *subject) conditions() []string {
 	list := condition.Of(s.object.Object)
 	var lines []string
 	told := ""
@@ -167,7 +135,15 @@ func (s outcomes) conditions() []string {
 		}
 		reason, _ := c["reason"].(string)
 		message, _ := c["message"].(string)
-		line := fmt.Sprintf("%s is %v%s, with the reason %s", kind, c["status"], s.since(c), reason)
+		transition, _ := c["lastTransitionTime"].(string)
+		since := ""
+		if t, err := time.Parse(time.RFC3339, transition); err == nil {
+			since = " since " + s.at(t)
+		}
+		if observed, known := c["observedGeneration"].(int64); known && observed != s.object.GetGeneration() {
+			since += fmt.Sprintf(" (about the generation %d, and the object has %d)", observed, s.object.GetGeneration())
+		}
+		line := fmt.Sprintf("%s is %v%s, with the reason %s", kind, c["status"], since, reason)
 		if message != "" && message != told { // Ready repeats that of the others
 			line += ": " + strings.TrimSuffix(message, ".")
 		}
@@ -178,16 +154,4 @@ func (s outcomes) conditions() []string {
 		lines = append(lines, "This program does not declare kopf.Conditions for the object: another program, or a handler, has written them.")
 	}
 	return lines
-}
-
-// since says since when a condition has its status, and whether it is about an earlier generation.
-func (s outcomes) since(c map[string]any) (text string) {
-	since, _ := c["lastTransitionTime"].(string)
-	if t, err := time.Parse(time.RFC3339, since); err == nil {
-		text = " since " + s.at(t)
-	}
-	if observed, known := c["observedGeneration"].(int64); known && observed != s.object.GetGeneration() {
-		text += fmt.Sprintf(" (about the generation %d, and the object has %d)", observed, s.object.GetGeneration())
-	}
-	return text
 }

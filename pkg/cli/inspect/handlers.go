@@ -40,12 +40,12 @@ func (s *subject) valueAt(state map[string]any, h *handler.Declaration) string {
 func (s *subject) handlers() []Handler {
 	var all []Handler
 	for _, h := range s.Handlers {
-		switch group := (ensured{s}).parts(h); {
+		switch group := s.partsOf(h); {
 		case h.Kind == handler.Conditions: // declared like a handler, and never called
 		case group == nil:
 			all = withHandler(all, s.handler(h))
 		case group[0].Declaration == h.Declaration:
-			all = append(all, ensured{s}.of(group))
+			all = append(all, s.ensured(group))
 		}
 	}
 	return all
@@ -75,10 +75,13 @@ func (s *subject) handler(h inspection.Handler) Handler {
 	switch {
 	case h.Undecidable != nil:
 		said.State = "undecidable"
-		said.Message = "is not decidable here: " + whyUndecidable(h.Undecidable)
+		said.Message = fmt.Sprintf("is not decidable here: a filter of it panicked, called without a running operator (%v)", h.Undecidable)
+		if unavailable := (*handler.UnavailableError)(nil); errors.As(h.Undecidable, &unavailable) {
+			said.Message = "is not decidable here: a filter of it uses " + unavailable.What + ", which exists only in a running operator"
+		}
 		said.Todo = "see the log of the operator with --verbose, and what it has done: " + s.commands.Kubectl("describe "+s.named())
 	case h.Kind.IsChange():
-		said.State, said.Message, said.Todo = changing{s}.ofChange(h)
+		said.State, said.Message, said.Todo = s.ofChange(h)
 	case !h.OutOfScope.Matches():
 		said.State = string(verdict.Mismatched)
 		said.Message = "is not for this object: " + s.wants(h.Declaration, h.OutOfScope)
@@ -94,20 +97,8 @@ func (s *subject) handler(h inspection.Handler) Handler {
 	return said
 }
 
-// whyUndecidable says why a filter cannot be evaluated.
-func whyUndecidable(err error) string {
-	var unavailable *handler.UnavailableError
-	if errors.As(err, &unavailable) {
-		return "a filter of it uses " + unavailable.What + ", which exists only in a running operator"
-	}
-	return fmt.Sprintf("a filter of it panicked, called without a running operator (%v)", err)
-}
-
-// changing says what is known about handlers of changes.
-type changing struct{ *subject }
-
-// ofChange is about one declaration.
-func (s changing) ofChange(h inspection.Handler) (state, message, todo string) {
+// ofChange is about one declaration of a handler of changes.
+func (s *subject) ofChange(h inspection.Handler) (state, message, todo string) {
 	v := h.Verdict
 	r, recorded := s.Records[h.ID]
 	recorded = recorded && r.Purpose == s.Reason
@@ -124,10 +115,14 @@ func (s changing) ofChange(h inspection.Handler) (state, message, todo string) {
 	case !h.OutOfScope.Matches():
 		return string(verdict.Mismatched), "is not for this object: " + s.wants(h.Declaration, h.OutOfScope), ""
 	case h.RevisionFailed && h.RevisionMark == h.Revision && !s.isDeleted():
-		return string(verdict.Failed), fmt.Sprintf("has failed for good under its revision %s: %s", h.Revision, callsAgain(h)), s.toRerun(h.ID)
-	case s.awaitsRollout(h):
+		again := "it is called again on request, for a change that it is for, or under another revision"
+		if h.Kind == handler.OnCreate {
+			again = "it is called again on request, or under another revision"
+		}
+		return string(verdict.Failed), fmt.Sprintf("has failed for good under its revision %s: %s", h.Revision, again), s.toRerun(h.ID)
+	case awaitsRollout(s.Object, h):
 		return s.ofRollout(h)
-	case outcomes(s).hasFailedBefore(h):
+	case s.hasFailedBefore(h):
 		return string(verdict.Failed), "has failed for good, as the condition Stalled says: it is called again on request, or for a change that it is for", s.toRerun(h.ID)
 	default:
 		state, message = s.ofIdle(h)
@@ -138,26 +133,18 @@ func (s changing) ofChange(h inspection.Handler) (state, message, todo string) {
 	}
 }
 
-// callsAgain says what calls a handler that has failed under its revision.
-func callsAgain(h inspection.Handler) string {
-	if h.Kind == handler.OnCreate {
-		return "it is called again on request, or under another revision"
-	}
-	return "it is called again on request, for a change that it is for, or under another revision"
-}
-
 // toRerun says how a handler that has failed is called again.
-func (s changing) toRerun(id string) string {
+func (s *subject) toRerun(id string) string {
 	return "correct the cause, and then: " + s.commands.Of("rerun", s.named()+" "+id)
 }
 
 // toRetry says how a handler that waits is called now.
-func (s changing) toRetry(id string) string {
+func (s *subject) toRetry(id string) string {
 	return "to call it now: " + s.commands.Of(string(request.Retry), s.named()+" "+id)
 }
 
 // isRequested reports whether an operator will grant a request about the handler.
-func (s changing) isRequested(verb request.Verb, id string) bool {
+func (s *subject) isRequested(verb request.Verb, id string) bool {
 	return slices.ContainsFunc(s.Requests, func(n inspection.Note) bool { return n.Verb == verb && n.Handler == id && !n.Refused })
 }
 
@@ -165,7 +152,7 @@ func (s changing) isRequested(verb request.Verb, id string) bool {
 const willSkip = "will be skipped as requested, when an operator honors the request"
 
 // ofEnded is about handlers that have ended in the current cycle.
-func (s changing) ofEnded(id string, r storage.Record) (state, message, todo string) {
+func (s *subject) ofEnded(id string, r storage.Record) (state, message, todo string) {
 	when := ""
 	if !r.Stopped.IsZero() {
 		when = " at " + s.at(r.Stopped)
@@ -181,7 +168,7 @@ func (s changing) ofEnded(id string, r storage.Record) (state, message, todo str
 }
 
 // ofSelected is about handlers that take part in the current cycle.
-func (s changing) ofSelected(h inspection.Handler, r storage.Record, recorded bool) (state, message, todo string) {
+func (s *subject) ofSelected(h inspection.Handler, r storage.Record, recorded bool) (state, message, todo string) {
 	past := ""
 	if recorded {
 		past = attempts(r)
@@ -190,7 +177,11 @@ func (s changing) ofSelected(h inspection.Handler, r storage.Record, recorded bo
 	case verdict.Suspended:
 		return string(verdict.Suspended), "waits, because the object is suspended", s.commands.Of("unsuspend", s.named())
 	case verdict.Misfit:
-		return string(verdict.Misfit), "cannot be called: " + h.Verdict.Message, "correct the object, or deploy an operator with a type that fits, or: " + s.commands.Of("skip", s.named()+" "+h.ID+s.abandon())
+		arguments := s.named() + " " + h.ID
+		if s.Reason == cause.Delete {
+			arguments += " --abandon"
+		}
+		return string(verdict.Misfit), "cannot be called: " + h.Verdict.Message, "correct the object, or deploy an operator with a type that fits, or: " + s.commands.Of("skip", arguments)
 	case verdict.Skipped:
 		return string(verdict.Skipped), "will be skipped: " + h.Verdict.Message, ""
 	case verdict.OutOfTurn:
@@ -212,16 +203,8 @@ func (s changing) ofSelected(h inspection.Handler, r storage.Record, recorded bo
 	}
 }
 
-// abandon returns the flag for skipping deletion handlers.
-func (s changing) abandon() string {
-	if s.Reason == cause.Delete {
-		return " --abandon"
-	}
-	return ""
-}
-
 // ofIdle is about handlers that apply to the object, but not to what has happened to it.
-func (s changing) ofIdle(h inspection.Handler) (state, message string) {
+func (s *subject) ofIdle(h inspection.Handler) (state, message string) {
 	const later, done = "later", "done"
 	switch {
 	case s.Reason == cause.Free && h.Kind == handler.OnDelete:

@@ -81,11 +81,8 @@ func (s *subject) ofOthers(h inspection.Handler) (state, message string) {
 	}
 }
 
-// ensured says what is known about handlers of Ensure, each of which has several declarations.
-type ensured struct{ *subject }
-
-// parts returns the declarations of the handler that a declaration belongs to, or nil.
-func (s ensured) parts(h inspection.Handler) []inspection.Handler {
+// partsOf returns the declarations of the handler of Ensure that a declaration belongs to, or nil.
+func (s *subject) partsOf(h inspection.Handler) []inspection.Handler {
 	if h.Ensures == nil {
 		return nil
 	}
@@ -98,8 +95,8 @@ func (s ensured) parts(h inspection.Handler) []inspection.Handler {
 	return group
 }
 
-// of is about one handler.
-func (s ensured) of(group []inspection.Handler) Handler {
+// ensured is about one handler of Ensure, which has several declarations.
+func (s *subject) ensured(group []inspection.Handler) Handler {
 	first := group[0]
 	for _, h := range group {
 		if h.Undecidable != nil {
@@ -117,27 +114,48 @@ func (s ensured) of(group []inspection.Handler) Handler {
 	case called == nil:
 	case called.Kind == handler.OnRestore:
 		said.State, said.Message = s.ofOthers(*called)
-		said.Message = beforeError(said.Message, purposeOf(*called))
+		purpose := ", to restore what others have changed in its children"
+		if len(called.Watched) > 0 {
+			purpose += ", or because an index has changed"
+		}
+		said.Message = beforeError(said.Message, purpose)
 		return said
 	default:
-		said.State, said.Message, said.Todo = changing(s).ofChange(*called)
+		said.State, said.Message, said.Todo = s.ofChange(*called)
 		if (said.State == string(verdict.Succeeded) || said.State == string(verdict.Failed)) && !s.Suspension.Active && !s.isDeleted() {
 			said.Message += "; it is called again when an operator starts, and when another client changes a child"
 		}
 		return said
 	}
-	said.State, said.Message = s.ofIdle(len(first.Watched) > 0)
-	if said.State == "done" && slices.ContainsFunc(group, outcomes(s).hasFailedBefore) {
+	// It has nothing to do.
+	const idle = "has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts"
+	switch {
+	case s.Reason == cause.Free:
+		said.State = string(verdict.OtherReason)
+		said.Message = "is not called now: the object is being deleted, and Kubernetes deletes the children that it owns"
+	case s.Reason == cause.Delete:
+		said.State = string(verdict.OtherReason)
+		said.Message = "is not called: the object is being deleted, and Kubernetes deletes the children that it owns"
+	case s.Suspension.Active:
+		said.State = string(verdict.Suspended)
+		said.Message = "is not called, because the object is suspended"
+	case slices.ContainsFunc(group, s.hasFailedBefore):
 		said.State = string(verdict.Failed)
 		said.Message = "has failed for good, as the condition Stalled says; it is called again when the object changes, when an operator starts, and when another client changes a child"
-		said.Todo = changing(s).toRerun(first.ID)
+		said.Todo = s.toRerun(first.ID)
+	case len(first.Watched) > 0:
+		said.State = "done"
+		said.Message = idle + ", when another client changes a child, and when an index changes that it watches"
+	default:
+		said.State = "done"
+		said.Message = idle + ", and when another client changes a child"
 	}
 	return said
 }
 
 // called returns the declaration for which the handler is called now, or nil. All of them have one id, so
 // that a record can be of any: those that take part in the handling come first.
-func (s ensured) called(group []inspection.Handler) *inspection.Handler {
+func (s *subject) called(group []inspection.Handler) *inspection.Handler {
 	for i, h := range group {
 		if h.Kind.IsChange() && h.Selected {
 			return &group[i]
@@ -155,33 +173,6 @@ func (s ensured) called(group []inspection.Handler) *inspection.Handler {
 // ensureKind is how the answers call a handler of Ensure, which has several kinds.
 const ensureKind = "ensure"
 
-// purposeOf returns why a handler of Ensure is called although its object is handled.
-func purposeOf(h inspection.Handler) string {
-	if len(h.Watched) > 0 {
-		return ", to restore what others have changed in its children, or because an index has changed"
-	}
-	return ", to restore what others have changed in its children"
-}
-
-// idleEnsure is the beginning of what is said about them.
-const idleEnsure = "has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts"
-
-// ofIdle is about handlers of Ensure that have nothing to do.
-func (s ensured) ofIdle(watchesIndex bool) (state, message string) {
-	switch {
-	case s.Reason == cause.Free:
-		return string(verdict.OtherReason), "is not called now: the object is being deleted, and Kubernetes deletes the children that it owns"
-	case s.Reason == cause.Delete:
-		return string(verdict.OtherReason), "is not called: the object is being deleted, and Kubernetes deletes the children that it owns"
-	case s.Suspension.Active:
-		return string(verdict.Suspended), "is not called, because the object is suspended"
-	case watchesIndex:
-		return "done", idleEnsure + ", when another client changes a child, and when an index changes that it watches"
-	default:
-		return "done", idleEnsure + ", and when another client changes a child"
-	}
-}
-
 // admission says when the API server calls the admission handlers for the object.
 func (c *Cluster) admission(found discovery.SelectedResource, s *subject) []Handler {
 	var all []Handler
@@ -189,7 +180,11 @@ func (c *Cluster) admission(found discovery.SelectedResource, s *subject) []Hand
 		said := Handler{ID: d.ID, Kind: string(d.Kind), DeclaredAt: d.DeclaredAt, State: "onRequest"}
 		leftOut, unless := c.reviewed(s.object)
 		mismatch, certain := (&handler.Cause{CallContext: handler.CallContext{Body: s.Body}}).ConstantMismatch(d)
-		configuration := s.commands.Kubectl("get " + configurationOf(d.Kind, c.Settings.Admission.Managed) + " -o yaml")
+		resource := "validatingwebhookconfigurations"
+		if d.Kind == handler.OnMutate {
+			resource = "mutatingwebhookconfigurations"
+		}
+		configuration := s.commands.Kubectl("get " + strings.TrimSpace(resource+" "+c.Settings.Admission.Managed) + " -o yaml")
 		switch {
 		case leftOut != "":
 			said.State = string(verdict.Mismatched)
@@ -268,13 +263,4 @@ func requestsOf(d *handler.Declaration) string {
 	default:
 		return "when a client " + operations + ", for the subresource " + d.Webhook.Subresource
 	}
-}
-
-// configurationOf names the webhook configuration of the operator as for kubectl.
-func configurationOf(kind handler.Kind, managed string) string {
-	resource := "validatingwebhookconfigurations"
-	if kind == handler.OnMutate {
-		resource = "mutatingwebhookconfigurations"
-	}
-	return strings.TrimSpace(resource + " " + managed)
 }

@@ -54,9 +54,13 @@ func EachPage(ctx context.Context, api dynamic.ResourceInterface, options metav1
 	options.Limit = pageSize
 	for {
 		page, err := api.List(ctx, options)
-		if token := continuation(err); token != "" && token != options.Continue {
-			options.Continue = token
-			continue
+		var expired apierrors.APIStatus
+		if apierrors.IsResourceExpired(err) && errors.As(err, &expired) {
+			token := expired.Status().Continue // which the API server offers
+			if token != "" && token != options.Continue {
+				options.Continue = token
+				continue
+			}
 		}
 		if err != nil {
 			return err
@@ -69,13 +73,4 @@ func EachPage(ctx context.Context, api dynamic.ResourceInterface, options metav1
 			return nil
 		}
 	}
-}
-
-// continuation returns the token that the API server offers for a list that has expired.
-func continuation(err error) string {
-	var status apierrors.APIStatus
-	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
-		return ""
-	}
-	return status.Status().Continue
 }

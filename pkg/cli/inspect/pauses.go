@@ -97,7 +97,7 @@ func (c *Cluster) whoPauses(ctx context.Context, namespace string, e *Explanatio
 			e.Notes = append(e.Notes, fmt.Sprintf("No operator has an entry in the %s: none that uses it is running.", m.object))
 		}
 	}
-	m, exists := peerings{c}.inNamespace(ctx, targets, namespace)
+	m, exists := c.meetInNamespace(ctx, targets, namespace)
 	if !exists {
 		return
 	}
@@ -150,16 +150,6 @@ func (m meeting) isCertain(p settings.Peering) bool {
 	return hasOwn || p.Mandatory
 }
 
-// withoutEntry says which operators the object does not pause, if none has an entry.
-func (m meeting) withoutEntry() string {
-	for identity := range m.records {
-		if m.canBeOwn(identity) {
-			return ""
-		}
-	}
-	return " No operator has an entry: one with --standalone, or with --namespace, does not use the object."
-}
-
 // canBeOwn reports whether the entry can belong to the operator, whose identity is unknown: it is
 // alive, and not from a person.
 func (m meeting) canBeOwn(identity string) bool {
@@ -181,24 +171,21 @@ func (m meeting) pauses(p settings.Peering, commands CommandLine) []string {
 	if own != "" && len(equals) > 0 {
 		equals = append(equals, "the operator")
 	}
-	if len(equals) > 1 { // a single one is most likely that of the operator
-		texts = append(texts, fmt.Sprintf("In the %s, %s have the same priority %d, and pause each other: give them distinct ones by --priority.%s", m.object, strings.Join(equals, " and "), priority, m.killed(equals)))
+	if len(equals) < 2 { // a single one is most likely that of the operator
+		return texts
 	}
-	return texts
-}
-
-// killed says when the first of the entries expires, because an operator that was killed leaves its entry behind.
-func (m meeting) killed(peers []string) string {
+	// An operator that was killed leaves its entry behind.
 	first := ""
-	for _, peer := range peers {
+	for _, peer := range equals {
 		if _, known := m.records[peer]; known && (first == "" || m.records[peer].LastSeen.Before(m.records[first].LastSeen)) {
 			first = peer
 		}
 	}
-	if first == "" {
-		return ""
+	killed := ""
+	if first != "" {
+		killed = fmt.Sprintf(" If %s was killed, that ends at %s without your help.", first, (&subject{now: m.now}).at(m.records[first].Deadline(m.now)))
 	}
-	return fmt.Sprintf(" If %s was killed, that ends at %s without your help.", first, (&subject{now: m.now}).at(m.records[first].Deadline(m.now)))
+	return append(texts, fmt.Sprintf("In the %s, %s have the same priority %d, and pause each other: give them distinct ones by --priority.%s", m.object, strings.Join(equals, " and "), priority, killed))
 }
 
 // pause describes an entry that pauses the operator.
@@ -220,14 +207,17 @@ func (m meeting) pause(peer string, priority int, isUnknown bool, commands Comma
 	case r.Message != "":
 		text += fmt.Sprintf(" Its message: %q.", r.Message)
 	}
-	return text + m.withoutEntry() + " To end that: " + commands.Resume(m.Target, peer)
+	unused := " No operator has an entry: one with --standalone, or with --namespace, does not use the object."
+	for identity := range m.records {
+		if m.canBeOwn(identity) {
+			unused = ""
+		}
+	}
+	return text + unused + " To end that: " + commands.Resume(m.Target, peer)
 }
 
-// peerings looks at the peering objects of an operator.
-type peerings struct{ *Cluster }
-
-// inNamespace reads the peering object that the operator uses instead if it has the flag --namespace.
-func (c peerings) inNamespace(ctx context.Context, targets []peering.Target, namespace string) (m meeting, exists bool) {
+// meetInNamespace reads the peering object that the operator uses instead if it has the flag --namespace.
+func (c *Cluster) meetInNamespace(ctx context.Context, targets []peering.Target, namespace string) (m meeting, exists bool) {
 	s := c.Settings.WithDefaults()
 	isOfCluster := len(targets) == 1 && targets[0].Namespace == ""
 	if !isOfCluster || s.Peering.ClusterWide || namespace == "" {
@@ -242,7 +232,7 @@ type freezes struct{ certain, possible []string }
 
 // freezes returns those that pause an operator that handles objects of a namespace. What cannot be read is
 // left out: explain says so.
-func (c peerings) freezes(ctx context.Context, namespace string) (found freezes) {
+func (c *Cluster) freezes(ctx context.Context, namespace string) (found freezes) {
 	s := c.Settings.WithDefaults()
 	if s.Peering.Standalone {
 		return found
@@ -257,7 +247,7 @@ func (c peerings) freezes(ctx context.Context, namespace string) (found freezes)
 			found.possible = append(found.possible, m.freezes(s.Peering)...)
 		}
 	}
-	if m, exists := c.inNamespace(ctx, targets, namespace); exists {
+	if m, exists := c.meetInNamespace(ctx, targets, namespace); exists {
 		found.possible = append(found.possible, m.freezes(s.Peering)...)
 	}
 	return found

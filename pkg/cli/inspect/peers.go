@@ -45,7 +45,11 @@ func (p Peer) String() string {
 	case p.Expired:
 		return text + " has expired at " + p.Until.UTC().Format(time.RFC3339) + ", and pauses nothing"
 	case p.Freeze:
-		return text + " " + p.freezing()
+		pauses := "pauses " + strings.Join(p.Pauses, ", ")
+		if len(p.Pauses) == 0 {
+			pauses = fmt.Sprintf("pauses no operator that has an entry: those of the priority %d or a lower one that join are paused", p.Priority)
+		}
+		return text + " " + pauses + " " + freezeEnds(p.Until)
 	case p.isEqual:
 		return text + " is paused by " + strings.Join(p.PausedBy, ", ") + ", because of the same priority: give them distinct ones by --priority"
 	case len(p.PausedBy) > 0:
@@ -55,15 +59,6 @@ func (p Peer) String() string {
 	default:
 		return text + " pauses " + strings.Join(p.Pauses, ", ") + ", until " + p.Until.UTC().Format(time.RFC3339) + " unless it is renewed"
 	}
-}
-
-// freezing says whom a freeze pauses, and until when.
-func (p Peer) freezing() string {
-	text := "pauses " + strings.Join(p.Pauses, ", ")
-	if len(p.Pauses) == 0 {
-		text = fmt.Sprintf("pauses no operator that has an entry: those of the priority %d or a lower one that join are paused", p.Priority)
-	}
-	return text + " " + freezeEnds(p.Until)
 }
 
 // freezeEnds says what ends a freeze.

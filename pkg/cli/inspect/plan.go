@@ -107,21 +107,18 @@ func (c *Cluster) NewPlan(ctx context.Context, namespace string, kinds ...string
 	if note := c.startupNote(); note != "" {
 		plan.Notes = append(plan.Notes, note)
 	}
-	c.addRefusals(ctx, plan)
-	return plan, nil
-}
 
-// addRefusals says why no operator of the program starts, as an explanation does.
-func (c *Cluster) addRefusals(ctx context.Context, plan *Plan) {
+	// Why no operator of the program starts, as an explanation says it.
 	e := &Explanation{}
-	refusals{c}.ofConditions(ctx, e)
+	c.addMissingFields(ctx, e)
 	needed := len(e.mayRefuse)
-	refusals{c}.ofProgram(e)
+	c.addInvalidSettings(e)
 	plan.Refusals = e.refuses
 	plan.PossibleRefusals = e.mayRefuse
 	plan.Notes = append(plan.Notes, e.Notes...)
 	canChange := len(c.Startup) > 0 // startup handlers can correct the settings
 	plan.refuses = len(e.refuses)+needed > 0 || len(e.mayRefuse) > 0 && !canChange
+	return plan, nil
 }
 
 // Refuses reports whether no operator of the program starts, as far as that is known.
@@ -184,22 +181,39 @@ func (p *ResourcePlan) add(n *inspection.Object, namespace, name string, err err
 	for id := range n.Forgotten {
 		p.ForgottenFailures[id]++
 	}
-	if p.addHandlers(n) {
+
+	// The calls of handlers. Several declarations can be one handler, which is counted once.
+	var counted []string
+	resumes := false
+	isUndecidable := false
+	for _, h := range n.Handlers {
+		switch {
+		case h.Undecidable != nil:
+			isUndecidable = true
+		case h.Kind == handler.OnDaemon && h.Selected:
+			p.Daemons++
+		case h.Kind == handler.OnTimer && h.Selected:
+			p.Timers++
+		case h.Kind.IsChange() && (h.Selected && h.Verdict.IsOpen() && !h.Skips || h.Resumes):
+			if slices.Contains(counted, h.ID) {
+				continue
+			}
+			counted = append(counted, h.ID)
+			p.Calls[h.ID]++
+			resumes = resumes || h.Resumes
+		}
+	}
+	if resumes {
+		p.Resumed++
+	}
+	if isUndecidable {
 		p.Undecidable++
 	}
+
+	// What has happened to the object.
 	if !n.InScope && n.Reason != cause.Delete {
 		return
 	}
-	switch {
-	case !p.addReason(n):
-		p.waiting.add(n, name, p.limit)
-	case len(p.Examples) < p.limit:
-		p.Examples = append(p.Examples, name+": "+string(n.Reason))
-	}
-}
-
-// addReason counts what has happened to the object, and reports whether it is handled for that.
-func (p *ResourcePlan) addReason(n *inspection.Object) bool {
 	switch {
 	case n.Reason.Handled() && n.Open:
 		p.Continued++
@@ -210,42 +224,12 @@ func (p *ResourcePlan) addReason(n *inspection.Object) bool {
 	case n.Reason == cause.Delete:
 		p.Deletions++
 	default:
-		return false
+		p.waiting.add(n, name, p.limit)
+		return
 	}
-	return true
-}
-
-// addCall counts a call, unless it was counted for the object: several declarations can be one
-// handler.
-func (p *ResourcePlan) addCall(id string, counted *[]string) (isNew bool) {
-	if slices.Contains(*counted, id) {
-		return false
+	if len(p.Examples) < p.limit {
+		p.Examples = append(p.Examples, name+": "+string(n.Reason))
 	}
-	*counted = append(*counted, id)
-	p.Calls[id]++
-	return true
-}
-
-// addHandlers counts the calls, and reports whether some of them are unknown.
-func (p *ResourcePlan) addHandlers(n *inspection.Object) (isUndecidable bool) {
-	var counted []string
-	resumes := false
-	for _, h := range n.Handlers {
-		switch {
-		case h.Undecidable != nil:
-			isUndecidable = true
-		case h.Kind == handler.OnDaemon && h.Selected:
-			p.Daemons++
-		case h.Kind == handler.OnTimer && h.Selected:
-			p.Timers++
-		case h.Kind.IsChange() && (h.Selected && h.Verdict.IsOpen() && !h.Skips || h.Resumes):
-			resumes = p.addCall(h.ID, &counted) && h.Resumes || resumes
-		}
-	}
-	if resumes {
-		p.Resumed++
-	}
-	return isUndecidable
 }
 
 // Changes returns the number of objects that would be handled for what has happened to them.

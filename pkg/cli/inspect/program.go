@@ -110,7 +110,12 @@ func (c *Cluster) resource(name string) (discovery.SelectedResource, error) {
 	if found := none.found; len(c.admissionOf(found)) > 0 {
 		return discovery.SelectedResource{Resource: found}, nil
 	}
-	none.Declared = namesOf(c.handled())
+	none.Declared = nil
+	for _, r := range c.handled() {
+		if declared := nameOf(r); !slices.Contains(none.Declared, declared) { // without its versions
+			none.Declared = append(none.Declared, declared)
+		}
+	}
 	for _, warning := range c.resolved.Warnings {
 		none.Unresolved = append(none.Unresolved, warning.Error())
 	}
@@ -135,17 +140,6 @@ func nameOf(r selector.Resource) string {
 		return r.Plural
 	}
 	return r.Plural + "." + r.Group
-}
-
-// namesOf returns the names of resources, without their versions.
-func namesOf(resources []selector.Resource) []string {
-	var names []string
-	for _, r := range resources {
-		if name := nameOf(r); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // Target names an object: KIND/NAME in a namespace.
@@ -200,12 +194,9 @@ func (p Program) startupNote() string {
 	return fmt.Sprintf("The startup handler %s (%s) was not called: settings that it makes, and variables that it sets for filters, are unknown here.", p.Startup[0].ID, p.Startup[0].DeclaredAt)
 }
 
-// refusals says why operators do not start.
-type refusals struct{ *Cluster }
-
-// ofProgram says why no operator of the program starts. Startup handlers and the options of an operator can
-// make other settings.
-func (c refusals) ofProgram(e *Explanation) {
+// addInvalidSettings says why no operator of the program starts. Startup handlers and the options of an operator
+// can make other settings.
+func (c *Cluster) addInvalidSettings(e *Explanation) {
 	for _, problem := range []error{c.Settings.Validate(), c.Handlers.CheckName(c.Settings.Name)} {
 		if problem != nil {
 			e.mayRefuse = append(e.mayRefuse, fmt.Sprintf("An operator with the settings that are known here does not start: %v.", problem))
@@ -213,9 +204,9 @@ func (c refusals) ofProgram(e *Explanation) {
 	}
 }
 
-// ofConditions says why an operator of the program does not start: a definition does not have the fields of
+// addMissingFields says why an operator of the program does not start: a definition does not have the fields of
 // conditions. An operator that may not read the definition does not know that.
-func (c refusals) ofConditions(ctx context.Context, e *Explanation) {
+func (c *Cluster) addMissingFields(ctx context.Context, e *Explanation) {
 	for _, found := range c.resolved.Resources {
 		if !c.inspector.HasConditions(found) {
 			continue

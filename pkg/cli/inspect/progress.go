@@ -16,7 +16,7 @@ import (
 )
 
 // subhandlers is about records of sub-handlers, which are declared only while their parents run.
-func (s changing) subhandlers() []Handler {
+func (s *subject) subhandlers() []Handler {
 	var found []Handler
 	for _, id := range slices.Sorted(maps.Keys(s.Records)) {
 		r := s.Records[id]
@@ -47,12 +47,8 @@ func (s changing) subhandlers() []Handler {
 		}
 		found = append(found, said)
 	}
-	return append(found, s.failedSubhandlers()...)
-}
 
-// failedSubhandlers is about sub-handlers that have failed in an earlier cycle, as the conditions say.
-func (s changing) failedSubhandlers() []Handler {
-	var found []Handler
+	// Others have failed in an earlier cycle, as the conditions say.
 	var declared []string
 	for _, h := range s.Handlers {
 		if h.Kind.IsChange() {
@@ -73,7 +69,7 @@ func (s changing) failedSubhandlers() []Handler {
 }
 
 // later says what has changed since a handler has ended, while others have not.
-func (s changing) later(h inspection.Handler) string {
+func (s *subject) later(h inspection.Handler) string {
 	if len(h.Later) == 0 {
 		return ""
 	}
@@ -85,25 +81,21 @@ func (s changing) later(h inspection.Handler) string {
 		changes += fmt.Sprintf(", and %d more", len(h.Later)-1)
 	}
 	text := "; it is called again for what has changed since then (" + changes + ")"
-	if waiting := s.unfinished(); len(waiting) > 0 {
+	var waiting []string
+	for _, other := range s.Handlers {
+		r, recorded := s.Records[other.ID]
+		if other.Kind.IsChange() && recorded && !r.Finished() && r.Purpose == s.Reason && !slices.Contains(waiting, other.ID) {
+			waiting = append(waiting, other.ID)
+		}
+	}
+	if len(waiting) > 0 {
 		return fmt.Sprintf("%s when %s %s ended: retry or skip %s if you cannot wait", text, strings.Join(waiting, ", "), plural.Word(len(waiting), "has", "have"), plural.Word(len(waiting), "it", "them"))
 	}
 	return text
 }
 
-// unfinished returns the ids of the handlers that have begun, and have not ended.
-func (s changing) unfinished() []string {
-	var ids []string
-	for _, h := range s.Handlers {
-		if r, recorded := s.Records[h.ID]; h.Kind.IsChange() && recorded && !r.Finished() && r.Purpose == s.Reason && !slices.Contains(ids, h.ID) {
-			ids = append(ids, h.ID)
-		}
-	}
-	return ids
-}
-
 // limit says how many attempts are left.
-func (s changing) limit(h inspection.Handler, r storage.Record) string {
+func (s *subject) limit(h inspection.Handler, r storage.Record) string {
 	var limits []string
 	if h.Retries != nil {
 		limits = append(limits, fmt.Sprintf("attempt %d of %d", r.Retries+1, *h.Retries))

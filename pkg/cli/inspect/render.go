@@ -53,7 +53,17 @@ func (e *Explanation) Text(style Style) string {
 	style.List(&b, "Perhaps nothing happens now, because", e.PossibleHolds)
 	b.WriteString("\nHandlers\n")
 	for _, h := range e.Handlers {
-		style.handler(&b, h)
+		mark := "-"
+		if style.Colors {
+			mark = colorOf(h.State) + "●" + reset
+		}
+		style.Paragraph(&b, "  "+mark+" ", fmt.Sprintf("%s (%s) %s", h.ID, h.Kind, h.Message))
+		if h.Todo != "" {
+			style.Paragraph(&b, "      ", "→ "+h.Todo)
+		}
+		if h.DeclaredAt != "" && !strings.Contains(h.Message, h.DeclaredAt) {
+			style.Paragraph(&b, "      ", "declared at "+h.DeclaredAt)
+		}
 	}
 	if len(e.Handlers) == 0 {
 		b.WriteString("  (none)\n")
@@ -78,20 +88,6 @@ func (e *Explanation) Text(style Style) string {
 	style.List(&b, "Peering", peers)
 	style.List(&b, "Notes", e.Notes)
 	return b.String()
-}
-
-func (s Style) handler(b *strings.Builder, h Handler) {
-	mark := "-"
-	if s.Colors {
-		mark = colorOf(h.State) + "●" + reset
-	}
-	s.Paragraph(b, "  "+mark+" ", fmt.Sprintf("%s (%s) %s", h.ID, h.Kind, h.Message))
-	if h.Todo != "" {
-		s.Paragraph(b, "      ", "→ "+h.Todo)
-	}
-	if h.DeclaredAt != "" && !strings.Contains(h.Message, h.DeclaredAt) {
-		s.Paragraph(b, "      ", "declared at "+h.DeclaredAt)
-	}
 }
 
 // List writes a title, unless it is empty, and paragraphs. It writes nothing without lines.

@@ -25,12 +25,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// requestPrefix returns the prefix of the annotations of requests.
-func (p Program) requestPrefix() string {
-	stored := p.Settings.WithDefaults().Persistence
-	return storage.RequestPrefix(stored.DiffBase, stored.Progress)
-}
-
 // Request is a request of a person to the operator about one object.
 type Request struct {
 	Verb    request.Verb
@@ -52,42 +46,59 @@ func (c *Cluster) Send(ctx context.Context, writing *rest.Config, t Target, r Re
 	if c.Settings.Requests.Disabled {
 		return "", errors.New("the operator ignores requests: Settings.Requests.Disabled is set")
 	}
-	annotation := c.requestPrefix() + "/" + r.Verb.Name()
-	value, text := r.suspension(t)
-	if requested, isRequested := obj.GetAnnotations()[annotation]; r.Remove {
-		if !isRequested {
-			return fmt.Sprintf("%s/%s is not suspended: nothing was written.", t.Kind, t.Name), nil
+	stored := c.Settings.WithDefaults().Persistence
+	prefix := storage.RequestPrefix(stored.DiffBase, stored.Progress)
+	annotation := prefix + "/" + r.Verb.Name()
+	earlier, isRequested := obj.GetAnnotations()[annotation]
+
+	var value any // nil removes the annotation
+	var text string
+	switch {
+	case r.Remove && !isRequested:
+		return fmt.Sprintf("%s/%s is not suspended: nothing was written.", t.Kind, t.Name), nil
+	case r.Remove:
+		text = unsuspension(t, earlier)
+	case r.Verb == request.Suspend && r.Until.IsZero():
+		value = request.Forever
+		text = fmt.Sprintf("%s/%s is suspended until you end it: no handlers are called, and its deletion is held.", t.Kind, t.Name)
+	case r.Verb == request.Suspend:
+		value = r.Until.UTC().Format(time.RFC3339)
+		text = fmt.Sprintf("%s/%s is suspended until %s: no handlers are called, and its deletion is held.", t.Kind, t.Name, value)
+	default:
+		words := []string{time.Now().UTC().Format("20060102T150405.000Z"), r.Handler}
+		if r.Abandon {
+			words = append(words, request.Abandon)
 		}
-		text = unsuspension(t, requested)
-	}
-	if r.Verb != request.Suspend {
-		value = strings.Join(append([]string{time.Now().UTC().Format("20060102T150405.000Z"), r.Handler}, r.words()...), " ")
-		text, err = c.try(ctx, found, obj, annotation, value, r)
+		requested := strings.Join(words, " ")
+		value = requested
+		text, err = c.try(ctx, found, obj, annotation, requested, r)
 		if err != nil {
 			return "", err
 		}
+		// An earlier request that no operator has honored is lost.
+		handled := request.ParseHandled(obj.GetAnnotations()[prefix+"/"+request.Handled])
+		lost, err := request.Parse(r.Verb, earlier)
+		if isRequested && handled[r.Verb] != earlier && err == nil {
+			text += fmt.Sprintf(" It replaces the request to %s %s, which no operator has honored.", r.Verb, strings.Join(lost.Handlers, ", "))
+		}
 	}
-	text += replaces(obj, r.Verb, c.requestPrefix())
-	var written any = value
-	if r.Remove {
-		written = nil
-	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation: written}}})
+
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation: value}}})
 	if err != nil {
 		return "", err
 	}
-	return text, patch(ctx, writing, found, obj, body)
-}
-
-// replaces says that an earlier request is lost, because no operator has honored it.
-func replaces(obj *unstructured.Unstructured, verb request.Verb, prefix string) string {
-	value, isRequested := obj.GetAnnotations()[prefix+"/"+verb.Name()]
-	handled := request.ParseHandled(obj.GetAnnotations()[prefix+"/"+request.Handled])
-	earlier, err := request.Parse(verb, value)
-	if verb == request.Suspend || !isRequested || handled[verb] == value || err != nil {
-		return ""
+	client, err := dynamic.NewForConfig(writing)
+	if err != nil {
+		return "", err
 	}
-	return fmt.Sprintf(" It replaces the request to %s %s, which no operator has honored.", verb, strings.Join(earlier.Handlers, ", "))
+	var api dynamic.ResourceInterface = client.Resource(found.GVR())
+	if found.Namespaced {
+		api = client.Resource(found.GVR()).Namespace(obj.GetNamespace())
+	}
+	if _, err := api.Patch(ctx, obj.GetName(), types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+		return "", fmt.Errorf("the request cannot be written to %s/%s: %w", nameOf(found.Resource), obj.GetName(), err)
+	}
+	return text, nil
 }
 
 // try returns what a pass would make of the request.
@@ -104,40 +115,8 @@ func (c *Cluster) try(ctx context.Context, found discovery.SelectedResource, obj
 		return "", err
 	}
 	arguments := named(nameOf(found.Resource), obj) + " " + r.Handler
-	frozen := peerings{c}.freezes(ctx, obj.GetNamespace())
+	frozen := c.freezes(ctx, obj.GetNamespace())
 	return outcome(n, r, value, frozen, func(verb request.Verb) string { return c.CommandLine.Of(string(verb), arguments) })
-}
-
-func patch(ctx context.Context, writing *rest.Config, found discovery.SelectedResource, obj *unstructured.Unstructured, body []byte) error {
-	client, err := dynamic.NewForConfig(writing)
-	if err != nil {
-		return err
-	}
-	var api dynamic.ResourceInterface = client.Resource(found.GVR())
-	if found.Namespaced {
-		api = client.Resource(found.GVR()).Namespace(obj.GetNamespace())
-	}
-	if _, err := api.Patch(ctx, obj.GetName(), types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("the request cannot be written to %s/%s: %w", nameOf(found.Resource), obj.GetName(), err)
-	}
-	return nil
-}
-
-func (r Request) words() []string {
-	if r.Abandon {
-		return []string{request.Abandon}
-	}
-	return nil
-}
-
-func (r Request) suspension(t Target) (value, text string) {
-	switch {
-	case r.Until.IsZero():
-		return request.Forever, fmt.Sprintf("%s/%s is suspended until you end it: no handlers are called, and its deletion is held.", t.Kind, t.Name)
-	default:
-		value = r.Until.UTC().Format(time.RFC3339)
-		return value, fmt.Sprintf("%s/%s is suspended until %s: no handlers are called, and its deletion is held.", t.Kind, t.Name, value)
-	}
 }
 
 // unsuspension says what the removal of a request to suspend an object means.

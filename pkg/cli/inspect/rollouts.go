@@ -31,10 +31,6 @@ type rollout struct {
 
 // awaitsRollout reports whether a handler is called again when the rollout of its revision
 // reaches the object.
-func (s changing) awaitsRollout(h inspection.Handler) bool {
-	return awaitsRollout(s.Object, h)
-}
-
 func awaitsRollout(n *inspection.Object, h inspection.Handler) bool {
 	isOutdated := h.Revision != "" && h.RevisionMark != h.Revision && (!h.Baseline || h.RevisionMark != "")
 	isDeleted := n.Reason == cause.Delete || n.Reason == cause.Free
@@ -128,18 +124,7 @@ func (p *ResourcePlan) addAwaited(ctx context.Context, c *Cluster, found discove
 	}
 }
 
-// rollouts counts the objects of the rollouts that the object waits for. Nearly all objects wait
-// for none, and nothing is read.
-func (c *Cluster) rollouts(ctx context.Context, found discovery.SelectedResource, s *subject) map[string]rollout {
-	all := map[string]rollout{}
-	for _, h := range s.Handlers {
-		if _, known := all[h.ID]; !known && (changing{s}).awaitsRollout(h) {
-			all[h.ID] = c.rollout(ctx, found, h)
-		}
-	}
-	return all
-}
-
+// rollout counts the objects of the rollout that a handler waits for.
 func (c *Cluster) rollout(ctx context.Context, found discovery.SelectedResource, h inspection.Handler) rollout {
 	r := rollout{Rollout: &inspection.Rollout{Declaration: h.Declaration}}
 	r.err = each(ctx, c.objects.Resource(found.GVR()), metav1.ListOptions{}, func(obj *unstructured.Unstructured) {
@@ -166,7 +151,7 @@ func each(ctx context.Context, from dynamic.ResourceInterface, options metav1.Li
 }
 
 // ofRollout is about a handler that waits for the rollout of its revision.
-func (s changing) ofRollout(h inspection.Handler) (state, message, todo string) {
+func (s *subject) ofRollout(h inspection.Handler) (state, message, todo string) {
 	waiting := string(verdict.Waiting)
 	text := fmt.Sprintf("waits for the rollout of its revision %s", h.Revision)
 	r := s.rollouts[h.ID]

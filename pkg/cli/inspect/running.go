@@ -175,17 +175,13 @@ func findingsOf(a *reconcile.Activity, version string) []string {
 	add(isWaiting && a.From.After(a.At), "The operator looks at the object again at %s, if nothing happens before.", since(a.From))
 	add(isWaiting && !a.From.After(a.At), "The object waits for a worker since %s.", since(a.From))
 	add(a.Leading && a.Version != "" && !a.Handling && !isWaiting, "Nothing is due for the object.")
-	add(a.Leading, "For all objects: %s running, %s for a slot, and %s for a worker%s.", plural.Of(a.Running, "handler is", "handlers are"),
-		plural.Of(a.Waiting, "waits", "wait"), plural.Of(a.Queued, "object waits", "objects wait"), oldest(a))
-	return all
-}
-
-// oldest says how long the first object of the queue waits.
-func oldest(a *reconcile.Activity) string {
-	if a.Queued == 0 {
-		return ""
+	oldest := ""
+	if a.Queued > 0 {
+		oldest = fmt.Sprintf(", the first for %s", a.QueueAge.Round(time.Second))
 	}
-	return fmt.Sprintf(", the first for %s", a.QueueAge.Round(time.Second))
+	add(a.Leading, "For all objects: %s running, %s for a slot, and %s for a worker%s.", plural.Of(a.Running, "handler is", "handlers are"),
+		plural.Of(a.Waiting, "waits", "wait"), plural.Of(a.Queued, "object waits", "objects wait"), oldest)
+	return all
 }
 
 // doing says what a daemon or a timer is doing.

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-go/kopf/internal/condition"
+	"github.com/kopf-go/kopf/internal/request"
 	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
@@ -86,7 +88,7 @@ func (s *subject) state() string {
 	if !s.WasHandled { // nothing was compared
 		return "What has happened to it is not decidable here, because that depends on filters that are not."
 	}
-	if failed := (outcomes{s}).failedHandlers(); len(failed) > 0 {
+	if failed := s.failedHandlers(); len(failed) > 0 {
 		return fmt.Sprintf("It was handled, and has not changed since, but %s failed for good: %s.", plural.Word(len(failed), "a handler has", "handlers have"), strings.Join(failed, ", "))
 	}
 	return "It was handled, and has not changed since."
@@ -105,18 +107,6 @@ func (s *subject) hasChangeHandlers() bool {
 
 func (s *subject) hasUndecidable() bool {
 	return slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.Undecidable != nil })
-}
-
-// suspension returns a sentence about the suspension of the object, if it is suspended.
-func (s *subject) suspension() []string {
-	switch {
-	case !s.Suspension.Active:
-		return nil
-	case s.Suspension.Until.IsZero():
-		return []string{"The object is suspended until the request is removed: no handlers are called for it, and its deletion is held. To end that: " + s.commands.Of("unsuspend", s.named())}
-	default:
-		return []string{fmt.Sprintf("The object is suspended until %s: no handlers are called for it, and its deletion is held. To end that: %s", s.at(s.Suspension.Until), s.commands.Of("unsuspend", s.named()))}
-	}
 }
 
 // named names the object in the arguments of a command.
@@ -169,8 +159,18 @@ func (s *subject) notes() []string {
 		notes = append(notes, fmt.Sprintf("The request to suspend the object has no effect: %v.", s.Suspension.Err))
 	}
 	notes = append(notes, s.others()...)
-	if s.Reason == cause.NoOp && s.WasHandled && s.hasChangeHandlers() && !(outcomes{s}).hasOwnConditions() {
-		notes = append(notes, outcomes{s}.unknownOutcome())
+	hasOutcome := s.declaresConditions() && condition.Of(s.object.Object).Get(condition.Ready) != nil
+	if s.Reason == cause.NoOp && s.WasHandled && s.hasChangeHandlers() && !hasOutcome {
+		why := "it was handled without kopf.Conditions"
+		if s.declaresConditions() {
+			why = "it does not have the condition Ready"
+		}
+		again := "HANDLER"
+		if ids := possible(s.Object, request.Rerun); len(ids) > 0 {
+			again = ids[0]
+		}
+		notes = append(notes, fmt.Sprintf("The object does not say whether the handlers have succeeded or failed for good, because %s: see its events and the log. To call a handler again: %s",
+			why, s.commands.Of(string(request.Rerun), s.named()+" "+again)))
 	}
 	if s.hasUndecidable() {
 		notes = append(notes, "Some filters cannot be evaluated here, so it can be that other handlers are called than those that are shown, and that the object needs the finalizer although it is not said.")
@@ -178,18 +178,11 @@ func (s *subject) notes() []string {
 	return notes
 }
 
-// withoutFinalizer returns the command that removes a finalizer. An object that is being deleted gets
-// no new ones, so the command removes no other.
-func (s *subject) withoutFinalizer(name string) string {
-	rest := slices.DeleteFunc(slices.Clone(s.object.GetFinalizers()), func(other string) bool { return other == name })
-	body := fmt.Sprintf(`{"metadata":{"finalizers":%s}}`, short(rest))
-	return s.commands.Kubectl("patch " + s.named() + " --type=merge -p " + Quote(body))
-}
-
 // deletion returns sentences about who holds the object, or would hold it.
 func (s *subject) deletion() []string {
 	var lines []string
 	deleting := s.object.GetDeletionTimestamp() != nil
+	hasDeletionHandlers := slices.ContainsFunc(s.Handlers, func(h inspection.Handler) bool { return h.HoldsDeletion() && h.OutOfScope.Matches() })
 	switch {
 	case deleting && s.HasFinalizer && s.HeldByFailure != "":
 		lines = append(lines, fmt.Sprintf("The deletion is held, because the handler %s has failed for good. Clean up, and then: %s", s.HeldByFailure, s.commands.Of("skip", s.named()+" "+s.HeldByFailure+" --abandon")))
@@ -203,7 +196,7 @@ func (s *subject) deletion() []string {
 		lines = append(lines, fmt.Sprintf("The object has the finalizer %s of this operator.", s.finalizer))
 	case s.HasFinalizer:
 		lines = append(lines, fmt.Sprintf("The object has the finalizer %s, and no handler needs it: a running operator removes it.", s.finalizer))
-	case s.NeedsFinalizer && !s.hasDeletionHandlers():
+	case s.NeedsFinalizer && !hasDeletionHandlers:
 		lines = append(lines, fmt.Sprintf("The object does not have the finalizer %s now: a running operator adds it while a daemon runs for the object.", s.finalizer))
 	case s.NeedsFinalizer:
 		lines = append(lines, fmt.Sprintf("The object does not have the finalizer %s yet: a running operator adds it before it calls handlers.", s.finalizer))
@@ -214,7 +207,11 @@ func (s *subject) deletion() []string {
 		case deleting && !s.HasFinalizer && other == metav1.FinalizerDeleteDependents:
 			lines = append(lines, fmt.Sprintf("It waits for the finalizer %s of Kubernetes, which deletes the objects before it that have owner references to it.", other))
 		case deleting && !s.HasFinalizer:
-			lines = append(lines, fmt.Sprintf("It waits for the finalizer %s of another controller, which must remove it: see its log. If that controller does not exist anymore, clean up for it, and then: %s", other, s.withoutFinalizer(other)))
+			// An object that is being deleted gets no new finalizers, so the command removes no other.
+			rest := slices.DeleteFunc(slices.Clone(s.object.GetFinalizers()), func(name string) bool { return name == other })
+			body := fmt.Sprintf(`{"metadata":{"finalizers":%s}}`, short(rest))
+			remove := s.commands.Kubectl("patch " + s.named() + " --type=merge -p " + Quote(body))
+			lines = append(lines, fmt.Sprintf("It waits for the finalizer %s of another controller, which must remove it: see its log. If that controller does not exist anymore, clean up for it, and then: %s", other, remove))
 		default:
 			lines = append(lines, fmt.Sprintf("The deletion also waits for the finalizer %s of another controller.", other))
 		}

@@ -28,12 +28,47 @@ type goPackage struct {
 // isProgram reports whether the package is a program.
 func (p goPackage) isProgram() bool { return p.Name == "main" }
 
+// NotFoundError means that the go command does not find packages.
+type NotFoundError struct {
+	Packages []string
+	Reason   string // of the go command
+}
+
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("the package %s cannot be found: %s", strings.Join(e.Packages, " "), e.Reason)
+}
+
 // findPackages lists the packages, and checks that they can be run.
 func findPackages(ctx context.Context, packages []string) ([]goPackage, error) {
-	listed, err := goList(ctx, packages)
-	if err != nil {
+	arguments := append([]string{"list", "-json=ImportPath,Name,Dir,Deps,Module", "--"}, packages...)
+	output, err := exec.CommandContext(ctx, "go", arguments...).Output()
+	var failed *exec.ExitError
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, fmt.Errorf("the go command, which builds the packages, is not installed or not in the PATH: %w", err)
+	case errors.As(err, &failed):
+		return nil, &NotFoundError{packages, string(bytes.TrimSpace(failed.Stderr))}
+	case err != nil:
 		return nil, err
 	}
+
+	var listed []goPackage
+	decoder := json.NewDecoder(bytes.NewReader(output))
+	for {
+		var next goPackage
+		err := decoder.Decode(&next)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the output of go list cannot be read: %w", err)
+		}
+		listed = append(listed, next)
+	}
+	if len(listed) == 0 {
+		return nil, fmt.Errorf("no packages found in %s", strings.Join(packages, " "))
+	}
+
 	for _, p := range listed {
 		switch {
 		case !slices.Contains(p.Deps, facade):
@@ -45,48 +80,4 @@ func findPackages(ctx context.Context, packages []string) ([]goPackage, error) {
 		}
 	}
 	return listed, nil
-}
-
-func goList(ctx context.Context, packages []string) ([]goPackage, error) {
-	arguments := append([]string{"list", "-json=ImportPath,Name,Dir,Deps,Module", "--"}, packages...)
-	output, err := exec.CommandContext(ctx, "go", arguments...).Output()
-	if err != nil {
-		return nil, listError(packages, err)
-	}
-	var listed []goPackage
-	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
-		var next goPackage
-		switch err := decoder.Decode(&next); {
-		case errors.Is(err, io.EOF) && len(listed) == 0:
-			return nil, fmt.Errorf("no packages found in %s", strings.Join(packages, " "))
-		case errors.Is(err, io.EOF):
-			return listed, nil
-		case err != nil:
-			return nil, fmt.Errorf("the output of go list cannot be read: %w", err)
-		}
-		listed = append(listed, next)
-	}
-}
-
-// NotFoundError means that the go command does not find packages.
-type NotFoundError struct {
-	Packages []string
-	Reason   string // of the go command
-}
-
-func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("the package %s cannot be found: %s", strings.Join(e.Packages, " "), e.Reason)
-}
-
-// listError explains why go list failed.
-func listError(packages []string, err error) error {
-	var failed *exec.ExitError
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("the go command, which builds the packages, is not installed or not in the PATH: %w", err)
-	case errors.As(err, &failed):
-		return &NotFoundError{packages, string(bytes.TrimSpace(failed.Stderr))}
-	default:
-		return err
-	}
 }

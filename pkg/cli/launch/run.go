@@ -30,18 +30,14 @@ func Run(program string, arguments, environment []string, out, log io.Writer) (i
 		case received := <-signals:
 			_ = command.Process.Signal(received) // fails if the program has just ended, which Wait reports
 		case err := <-ended:
-			return exitCode(command.ProcessState, err)
+			state := command.ProcessState
+			switch {
+			case state == nil:
+				return 0, fmt.Errorf("the exit status of the operator is unknown: %w", err)
+			case state.ExitCode() < 0:
+				return 0, fmt.Errorf("the operator was killed: %s", state)
+			}
+			return state.ExitCode(), nil
 		}
 	}
-}
-
-// exitCode returns the exit code of the process, or an error if it was killed.
-func exitCode(state *os.ProcessState, err error) (int, error) {
-	if state == nil {
-		return 0, fmt.Errorf("the exit status of the operator is unknown: %w", err)
-	}
-	if code := state.ExitCode(); code >= 0 {
-		return code, nil
-	}
-	return 0, fmt.Errorf("the operator was killed: %s", state)
 }

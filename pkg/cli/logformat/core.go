@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
@@ -35,8 +36,15 @@ func (c core) Check(line zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.
 // Write writes a line.
 func (c core) Write(line zapcore.Entry, values []zapcore.Field) error {
 	values = slices.Concat(c.values, values)
-	if c.options.Format != JSON {
-		line.Stack, values = takeStack(values)
+	if c.options.Format != JSON { // the stack is several lines
+		line.Stack = ""
+		i := slices.IndexFunc(values, func(value zapcore.Field) bool {
+			return value.Key == stackKey && value.Type == zapcore.StringType
+		})
+		if i >= 0 {
+			line.Stack = escape(values[i].String, isControlInText)
+			values = slices.Delete(values, i, i+1)
+		}
 	}
 	line.LoggerName = escape(line.LoggerName, isControl)
 	line.Message = escape(line.Message, isControl)
@@ -55,24 +63,13 @@ func (c core) addObject(line zapcore.Entry, values []zapcore.Field) (zapcore.Ent
 		}
 		switch {
 		case c.options.Format == JSON:
-			values[i] = object.objectField(cmp.Or(c.options.ReferenceKey, DefaultReferenceKey))
+			values[i] = zap.Object(cmp.Or(c.options.ReferenceKey, DefaultReferenceKey), object)
 		case c.options.Prefix:
 			values = slices.Delete(values, i, i+1)
 		default:
-			values[i] = object.nameField(value.Key)
+			values[i] = zap.String(value.Key, object.String())
 		}
 		break // further values with this key are ordinary values
 	}
 	return line, values
-}
-
-// takeStack removes the first stack from the values, and returns it as several lines.
-func takeStack(values []zapcore.Field) (string, []zapcore.Field) {
-	i := slices.IndexFunc(values, func(value zapcore.Field) bool {
-		return value.Key == stackKey && value.Type == zapcore.StringType
-	})
-	if i < 0 {
-		return "", values
-	}
-	return escape(values[i].String, isControlInText), slices.Delete(values, i, i+1)
 }

@@ -3,7 +3,6 @@ package logformat
 import (
 	"strings"
 
-	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -42,10 +41,6 @@ func (r reference) String() string {
 	}
 	return r.Namespace + "/" + r.Name
 }
-
-func (r reference) nameField(key string) zapcore.Field { return zap.String(key, r.String()) }
-
-func (r reference) objectField(key string) zapcore.Field { return zap.Object(key, r) }
 
 // MarshalLogObject writes the known fields, in the same order as Kopf.
 func (r reference) MarshalLogObject(line zapcore.ObjectEncoder) error {

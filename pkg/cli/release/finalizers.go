@@ -1,14 +1,9 @@
 package release
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
-	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -36,23 +31,6 @@ func othersOf(finalizers []string, own string) (others []string) {
 	return others
 }
 
-// addFinalizers counts the finalizers of other controllers.
-func (p *ResourceReport) addFinalizers(t *traces) {
-	for _, name := range t.others {
-		i, known := slices.BinarySearchFunc(p.OtherFinalizers, name, func(f OtherFinalizer, name string) int { return cmp.Compare(f.Name, name) })
-		if !known && len(p.OtherFinalizers) >= maxFinalizers {
-			continue
-		}
-		if !known {
-			p.OtherFinalizers = slices.Insert(p.OtherFinalizers, i, OtherFinalizer{Name: name})
-		}
-		p.OtherFinalizers[i].Objects++
-		if t.deleting {
-			p.OtherFinalizers[i].Deleting++
-		}
-	}
-}
-
 // addCommands adds the commands that show the objects with finalizers of other controllers.
 func (r *Releaser) addCommands(p *ResourceReport, of selector.Resource) {
 	where := ""
@@ -67,14 +45,4 @@ func (r *Releaser) addCommands(p *ResourceReport, of selector.Resource) {
 	for i := range p.OtherFinalizers {
 		p.OtherFinalizers[i].Command = list + " | grep -F " + inspect.Quote(p.OtherFinalizers[i].Name)
 	}
-}
-
-// text warns of the finalizer.
-func (f OtherFinalizer) text() string {
-	deleting := ""
-	if f.Deleting > 0 {
-		deleting = fmt.Sprintf(", of which %s being deleted", plural.Of(f.Deleting, "is", "are"))
-	}
-	return fmt.Sprintf("the finalizer %s of another controller is on %s%s: until that controller removes it, the deletion of these objects, of their namespaces, and of the definition of their resource does not end. To see them: %s",
-		f.Name, plural.Of(f.Objects, "object", "objects"), deleting, f.Command)
 }

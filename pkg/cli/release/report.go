@@ -1,7 +1,9 @@
 package release
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,7 +58,19 @@ const (
 
 // add counts an object, except for the outcome of the write.
 func (p *ResourceReport) add(name string, t *traces, abandon bool) {
-	p.addFinalizers(t)
+	for _, name := range t.others {
+		i, known := slices.BinarySearchFunc(p.OtherFinalizers, name, func(f OtherFinalizer, name string) int { return cmp.Compare(f.Name, name) })
+		if !known && len(p.OtherFinalizers) >= maxFinalizers {
+			continue
+		}
+		if !known {
+			p.OtherFinalizers = slices.Insert(p.OtherFinalizers, i, OtherFinalizer{Name: name})
+		}
+		p.OtherFinalizers[i].Objects++
+		if t.deleting {
+			p.OtherFinalizers[i].Deleting++
+		}
+	}
 	switch {
 	case t.held && !abandon:
 		p.HeldCount++
@@ -152,7 +166,11 @@ func (p *ResourceReport) text(b *strings.Builder, style inspect.Style, dry bool)
 		style.Paragraph(b, "  ", plural.Of(p.Others, "other object has", "other objects have")+" nothing of this operator, and "+plural.Word(p.Others, "is", "are")+" left as "+plural.Word(p.Others, "it is", "they are"))
 	}
 	if p.Abandoned > 0 {
-		style.Paragraph(b, "  ", p.abandoned(dry))
+		are := plural.Word(p.Abandoned, "was", "were")
+		if dry {
+			are = plural.Word(p.Abandoned, "is", "are")
+		}
+		style.Paragraph(b, "  ", fmt.Sprintf("%d of them %s being deleted, and nothing cleans up for %s", p.Abandoned, are, plural.Word(p.Abandoned, "it", "them")))
 	}
 	if p.Orphans > 0 {
 		style.Paragraph(b, "  ", plural.Of(p.Orphans, "of them has", "of them have")+" children in other namespaces, which stay when the object is deleted: delete them by the label of handlers of Ensure")
@@ -171,17 +189,13 @@ func (p *ResourceReport) text(b *strings.Builder, style inspect.Style, dry bool)
 // finalizers warns of the finalizers of other controllers.
 func (p *ResourceReport) finalizers(b *strings.Builder, style inspect.Style) {
 	for _, each := range p.OtherFinalizers {
-		style.Paragraph(b, "  ! ", each.text())
+		deleting := ""
+		if each.Deleting > 0 {
+			deleting = fmt.Sprintf(", of which %s being deleted", plural.Of(each.Deleting, "is", "are"))
+		}
+		style.Paragraph(b, "  ! ", fmt.Sprintf("the finalizer %s of another controller is on %s%s: until that controller removes it, the deletion of these objects, of their namespaces, and of the definition of their resource does not end. To see them: %s",
+			each.Name, plural.Of(each.Objects, "object", "objects"), deleting, each.Command))
 	}
-}
-
-// abandoned is about objects that disappear.
-func (p *ResourceReport) abandoned(dry bool) string {
-	are := plural.Word(p.Abandoned, "was", "were")
-	if dry {
-		are = plural.Word(p.Abandoned, "is", "are")
-	}
-	return fmt.Sprintf("%d of them %s being deleted, and nothing cleans up for %s", p.Abandoned, are, plural.Word(p.Abandoned, "it", "them"))
 }
 
 // nameOf returns a name with its namespace.

@@ -39,7 +39,10 @@ var ErrInterrupted = errors.New("the release was interrupted: repeat it to relea
 // would be refused.
 func (r *Releaser) Run(ctx context.Context) (*Report, error) {
 	refused := r.checkBefore(ctx)
-	if refused != nil && !(r.DryRun && isRefusal(refused)) {
+	var running *RunningError
+	var unknown *UnknownError
+	isRefusal := errors.As(refused, &running) || errors.As(refused, &unknown)
+	if refused != nil && !(r.DryRun && isRefusal) {
 		return nil, refused
 	}
 	report, err := r.scan(ctx)
@@ -72,13 +75,7 @@ func (r *Releaser) Run(ctx context.Context) (*Report, error) {
 	return done, nil
 }
 
-// isRefusal reports whether an error says that an operator runs, or can be running.
-func isRefusal(err error) bool {
-	var running *RunningError
-	var unknown *UnknownError
-	return errors.As(err, &running) || errors.As(err, &unknown)
-}
-
+// interrupted returns the error of a release, or ErrInterrupted if its context has ended.
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ErrInterrupted

@@ -61,26 +61,8 @@ func (f *finder) find(ctx context.Context, obj *unstructured.Unstructured) (*tra
 			eraser.Erase(body, into)
 		}
 	}
-	f.findAnnotations(body, into, t)
-	collapse(obj.Object, into)
-	t.finalizer = slices.Contains(obj.GetFinalizers(), f.Finalizer)
-	t.others = othersOf(obj.GetFinalizers(), f.Finalizer)
-	t.deleting = obj.GetDeletionTimestamp() != nil
-	t.held = t.finalizer && t.deleting
-	if t.finalizer {
-		rest := slices.DeleteFunc(obj.GetFinalizers(), func(name string) bool { return name == f.Finalizer })
-		into.Set(object.Path{"metadata", "finalizers"}, rest)
-	}
-	if status, ok := into["status"].(map[string]any); ok && len(status) > 0 {
-		t.status = status
-	}
-	delete(into, "status")
-	t.patch = into
-	return t, nil
-}
 
-// findAnnotations finds what the operator stores without a storage.
-func (f *finder) findAnnotations(body *object.Body, into storage.Patch, t *traces) {
+	// What the operator stores without a storage.
 	var keys []string
 	if prefix := storage.RequestPrefix(f.DiffBase, f.Progress) + "/"; !storage.HasCopiedAnnotations(body) {
 		keys = append(keys, prefix+request.Handled, prefix+reconcile.RevisionsAnnotation)
@@ -103,6 +85,22 @@ func (f *finder) findAnnotations(body *object.Body, into storage.Patch, t *trace
 			into.Set(object.Path{"metadata", "annotations", key}, nil)
 		}
 	}
+	collapse(obj.Object, into)
+
+	t.finalizer = slices.Contains(obj.GetFinalizers(), f.Finalizer)
+	t.others = othersOf(obj.GetFinalizers(), f.Finalizer)
+	t.deleting = obj.GetDeletionTimestamp() != nil
+	t.held = t.finalizer && t.deleting
+	if t.finalizer {
+		rest := slices.DeleteFunc(obj.GetFinalizers(), func(name string) bool { return name == f.Finalizer })
+		into.Set(object.Path{"metadata", "finalizers"}, rest)
+	}
+	if status, ok := into["status"].(map[string]any); ok && len(status) > 0 {
+		t.status = status
+	}
+	delete(into, "status")
+	t.patch = into
+	return t, nil
 }
 
 // collapse removes the mappings that the patch leaves empty, except for those at the top.

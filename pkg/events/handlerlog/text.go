@@ -38,7 +38,10 @@ func eventMessage(message string, err error, values []any) string {
 	for i := 0; i < len(values) && b.Len() < maxValues; i += 2 {
 		value := "(missing)"
 		if i+1 < len(values) {
-			value = quoteIfNeeded(formatValue(values[i+1]))
+			value = formatValue(values[i+1])
+			if value == "" || strings.ContainsAny(value, " \t\r\n\"=") { // not a single word
+				value = strconv.Quote(value)
+			}
 		}
 		b.WriteString(" " + formatValue(values[i]) + "=" + value)
 	}
@@ -77,7 +80,11 @@ func valueText(value any) string {
 		text, _ := value.MarshalText() // shows nothing after an error
 		return string(text)
 	case json.Marshaler:
-		return jsonScalar(value)
+		var scalar any // such as a quantity
+		if data, err := value.MarshalJSON(); err != nil || json.Unmarshal(data, &scalar) != nil {
+			return omitted
+		}
+		return scalarText(scalar)
 	case interface{ Marshal() ([]byte, error) }:
 		return omitted
 	case fmt.Stringer:
@@ -85,15 +92,6 @@ func valueText(value any) string {
 	default:
 		return scalarText(value)
 	}
-}
-
-// jsonScalar returns the text of a value that JSON encodes as a scalar, such as a quantity.
-func jsonScalar(value json.Marshaler) string {
-	var scalar any
-	if data, err := value.MarshalJSON(); err != nil || json.Unmarshal(data, &scalar) != nil {
-		return omitted
-	}
-	return scalarText(scalar)
 }
 
 // scalarText returns the text of a value without structure.
@@ -106,14 +104,6 @@ func scalarText(value any) string {
 	default:
 		return omitted
 	}
-}
-
-// quoteIfNeeded quotes a text that is not a single word.
-func quoteIfNeeded(text string) string {
-	if text == "" || strings.ContainsAny(text, " \t\r\n\"=") {
-		return strconv.Quote(text)
-	}
-	return text
 }
 
 // recoverText protects the logger from panics in the methods of values, which would fail

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"strings"
@@ -60,11 +61,12 @@ func (f *Filter) Wrap(log logr.Logger, next http.Handler) http.Handler {
 
 // authorize returns the status to respond with: OK if the request is permitted.
 func (f *Filter) authorize(request *http.Request) (status int, err error) {
-	token, ok := bearerToken(request)
-	if !ok {
+	scheme, token, found := strings.Cut(request.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	if !found || !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return http.StatusUnauthorized, nil
 	}
-	key := cacheKeyOf(token, request)
+	key := cacheKey(sha256.Sum256([]byte(request.Method + "\x00" + request.URL.Path + "\x00" + token)))
 	if status, known := f.cache.get(key); known {
 		return status, nil
 	}
@@ -78,13 +80,6 @@ func (f *Filter) authorize(request *http.Request) (status int, err error) {
 	return status, nil
 }
 
-// bearerToken returns the bearer token of a request.
-func bearerToken(request *http.Request) (token string, ok bool) {
-	scheme, token, found := strings.Cut(request.Header.Get("Authorization"), " ")
-	token = strings.TrimSpace(token)
-	return token, found && strings.EqualFold(scheme, "Bearer") && token != ""
-}
-
 // review asks the cluster whether the request is permitted.
 func (f *Filter) review(ctx context.Context, token string, request *http.Request) (status int, err error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
@@ -95,7 +90,16 @@ func (f *Filter) review(ctx context.Context, token string, request *http.Request
 	case !user.Status.Authenticated:
 		return http.StatusUnauthorized, nil
 	}
-	access, err := f.accesses.Create(ctx, accessReview(user.Status.User, request), metav1.CreateOptions{})
+	extra := map[string]authorizationv1.ExtraValue{}
+	for key, values := range user.Status.User.Extra {
+		extra[key] = authorizationv1.ExtraValue(values)
+	}
+	access, err := f.accesses.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user.Status.User.Username, UID: user.Status.User.UID, Groups: user.Status.User.Groups, Extra: extra,
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{
+			Path: request.URL.Path, Verb: strings.ToLower(request.Method),
+		},
+	}}, metav1.CreateOptions{})
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("the access cannot be reviewed; grant the operator the verb create of subjectaccessreviews.authorization.k8s.io: %w", err)
@@ -103,18 +107,4 @@ func (f *Filter) review(ctx context.Context, token string, request *http.Request
 		return http.StatusForbidden, nil
 	}
 	return http.StatusOK, nil
-}
-
-// accessReview describes the request of a user.
-func accessReview(user authenticationv1.UserInfo, request *http.Request) *authorizationv1.SubjectAccessReview {
-	extra := map[string]authorizationv1.ExtraValue{}
-	for key, values := range user.Extra {
-		extra[key] = authorizationv1.ExtraValue(values)
-	}
-	return &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
-		NonResourceAttributes: &authorizationv1.NonResourceAttributes{
-			Path: request.URL.Path, Verb: strings.ToLower(request.Method),
-		},
-	}}
 }

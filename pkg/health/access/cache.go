@@ -2,7 +2,6 @@ package access
 
 import (
 	"crypto/sha256"
-	"net/http"
 	"sync"
 	"time"
 )
@@ -18,10 +17,6 @@ const (
 // cacheKey identifies a client and its request. It is a hash, so that no token stays in
 // memory.
 type cacheKey [sha256.Size]byte
-
-func cacheKeyOf(token string, request *http.Request) cacheKey {
-	return sha256.Sum256([]byte(request.Method + "\x00" + request.URL.Path + "\x00" + token))
-}
 
 // decisionCache holds the recent decisions. The zero value is empty. It is safe for
 // concurrent use.

@@ -51,9 +51,17 @@ type Requests struct {
 func NewRequests() *Requests {
 	r := &Requests{}
 	r.journal.Refused = func(p rbac.Permission) {
-		if o := r.observer.Load(); o != nil {
-			o.report(p)
+		o := r.observer.Load()
+		if o == nil {
+			return
 		}
+		where := "a ClusterRole"
+		if p.Namespace != "" {
+			where = fmt.Sprintf("a Role in the namespace %s, or a ClusterRole", p.Namespace)
+		}
+		// As an error: without the rule, the operator does not do its work.
+		o.logger.Error(nil, "The API server refuses a request, because the operator lacks a permission. Add the rule to its role: "+where+".",
+			"rule", rbac.Missing(p).Line(), "name", p.Name, "namespace", p.Namespace)
 	}
 	return r
 }
@@ -92,16 +100,6 @@ func (o *Observer) Begin(s settings.Settings) {
 	}
 }
 
-// report logs a missing rule, as an error: without the rule, the operator does not do its work.
-func (o *Observer) report(p rbac.Permission) {
-	where := "a ClusterRole"
-	if p.Namespace != "" {
-		where = fmt.Sprintf("a Role in the namespace %s, or a ClusterRole", p.Namespace)
-	}
-	o.logger.Error(nil, "The API server refuses a request, because the operator lacks a permission. Add the rule to its role: "+where+".",
-		"rule", rbac.Missing(p).Line(), "name", p.Name, "namespace", p.Namespace)
-}
-
 // Discovered records the resources that the cluster serves.
 func (o *Observer) Discovered(present discovery.Snapshot) {
 	if o != nil {
@@ -122,9 +120,18 @@ func (o *Observer) Run(ctx context.Context) {
 	o.write()
 }
 
-// write writes the roles if they have changed.
+// write writes the roles if they have changed: derived from the declarations, with what was used
+// besides.
 func (o *Observer) write() {
-	text := o.text()
+	in := rbac.Input{Handlers: o.handlers, Needs: o.needs, Settings: o.settings}
+	if present := o.snapshot.Load(); present != nil {
+		in.Snapshot = *present
+	}
+	derived, _ := rbac.Derive(in)
+	roles := rbac.Add(derived, o.requests.journal.Used(), learned)
+	text := "# A LOWER BOUND: what the declarations of the operator need, and what its requests have used so\n" +
+		"# far. Handlers that were not called, or took another way, have asked for nothing.\n" +
+		rbac.YAML(cmp.Or(o.settings.Name, "operator"), roles, rbac.Account{})
 	if text == o.written {
 		return
 	}
@@ -138,19 +145,6 @@ func (o *Observer) write() {
 // learned is the reason of the rules that were observed.
 const learned = "Used by handlers with a client, or for the children of Ensure, while the operator was learning. " +
 	"Declare it with kopf.Needs to have it derived."
-
-// text returns the roles: derived from the declarations, with what was used besides.
-func (o *Observer) text() string {
-	in := rbac.Input{Handlers: o.handlers, Needs: o.needs, Settings: o.settings}
-	if present := o.snapshot.Load(); present != nil {
-		in.Snapshot = *present
-	}
-	derived, _ := rbac.Derive(in)
-	roles := rbac.Add(derived, o.requests.journal.Used(), learned)
-	return "# A LOWER BOUND: what the declarations of the operator need, and what its requests have used so\n" +
-		"# far. Handlers that were not called, or took another way, have asked for nothing.\n" +
-		rbac.YAML(cmp.Or(o.settings.Name, "operator"), roles, rbac.Account{})
-}
 
 // replace writes a file so that readers see the old or the new content.
 func replace(path, text string) error {

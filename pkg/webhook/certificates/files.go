@@ -109,6 +109,8 @@ func (f *Files) Run(ctx context.Context, publish Publish) {
 	}
 }
 
+// reload serves another certificate if the files have changed. At no moment does the cluster
+// trust only the CA of the certificate that is not served.
 func (f *Files) reload(ctx context.Context, publish Publish) error {
 	found, err := f.read()
 	if err != nil || found.equals(f.loaded) {
@@ -118,12 +120,6 @@ func (f *Files) reload(ctx context.Context, publish Publish) error {
 	if err != nil {
 		return err
 	}
-	return f.replace(ctx, publish, found, pair)
-}
-
-// replace serves another certificate. At no moment does the cluster trust only the CA
-// of the certificate that is not served.
-func (f *Files) replace(ctx context.Context, publish Publish, found fileContent, pair *tls.Certificate) error {
 	both := jointBundle(f.loaded.ca, found.ca)
 	sameCA := bytes.Equal(found.ca, f.loaded.ca)
 	if !sameCA {

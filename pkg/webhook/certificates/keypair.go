@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"k8s.io/client-go/util/cert"
@@ -58,12 +59,25 @@ func generate(names []string, lifetime time.Duration) (KeyPair, error) {
 	if err != nil {
 		return KeyPair{}, err
 	}
-	return encode(served, ca, key)
+	chain, err := cert.EncodeCertificates(served, ca)
+	if err != nil {
+		return KeyPair{}, err
+	}
+	private, err := keyutil.MarshalPrivateKeyToPEM(key)
+	return KeyPair{Chain: chain, Key: private}, err
 }
 
 // sign returns the certificate of a server.
 func sign(names []string, since time.Time, lifetime time.Duration, key crypto.PublicKey, ca *x509.Certificate, authority crypto.Signer) (*x509.Certificate, error) {
-	ips, hosts := subjectAltNames(names)
+	var ips []net.IP
+	var hosts []string
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			ips = append(ips, ip)
+		} else {
+			hosts = append(hosts, name)
+		}
+	}
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		Subject:               pkix.Name{CommonName: names[0]},
 		DNSNames:              hosts,
@@ -78,15 +92,6 @@ func sign(names []string, since time.Time, lifetime time.Duration, key crypto.Pu
 		return nil, err
 	}
 	return x509.ParseCertificate(der)
-}
-
-func encode(served, ca *x509.Certificate, key crypto.PrivateKey) (KeyPair, error) {
-	chain, err := cert.EncodeCertificates(served, ca)
-	if err != nil {
-		return KeyPair{}, err
-	}
-	private, err := keyutil.MarshalPrivateKeyToPEM(key)
-	return KeyPair{Chain: chain, Key: private}, err
 }
 
 // parse returns the certificates of the chain: the certificate to serve and its CA.

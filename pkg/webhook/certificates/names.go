@@ -24,15 +24,3 @@ func Names(candidates ...string) []string {
 	}
 	return append(hosts, addresses...)
 }
-
-// subjectAltNames splits the names into addresses and host names, as certificates have them.
-func subjectAltNames(names []string) (ips []net.IP, hosts []string) {
-	for _, name := range names {
-		if ip := net.ParseIP(name); ip != nil {
-			ips = append(ips, ip)
-		} else {
-			hosts = append(hosts, name)
-		}
-	}
-	return ips, hosts
-}

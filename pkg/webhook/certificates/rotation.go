@@ -44,7 +44,12 @@ func (g *Generated) refresh(ctx context.Context, publish Publish) error {
 		return err
 	}
 	if !found || set.validate(g.options.Names) != nil {
-		return g.recreate(ctx, publish, set, found)
+		// The certificates were removed from the store, or are not valid.
+		created, err := g.createSet(ctx, set, found)
+		if err != nil {
+			return err
+		}
+		return g.serveStored(ctx, publish, created)
 	}
 	next, err := set.nextRotation(g.options.Rotation)
 	switch {
@@ -53,30 +58,6 @@ func (g *Generated) refresh(ctx context.Context, publish Publish) error {
 	case time.Now().Before(next) || !g.options.IsLeader():
 		return g.serveStored(ctx, publish, set)
 	}
-	return g.rotate(ctx, publish, set)
-}
-
-// recreate replaces certificates that were removed from the store or are not valid.
-func (g *Generated) recreate(ctx context.Context, publish Publish, old Set, found bool) error {
-	set, err := g.createSet(ctx, old, found)
-	if err != nil {
-		return err
-	}
-	return g.serveStored(ctx, publish, set)
-}
-
-// serveStored serves what the store has, if it differs from what is served.
-func (g *Generated) serveStored(ctx context.Context, publish Publish, set Set) error {
-	if reflect.DeepEqual(set, g.set) {
-		return nil
-	}
-	if err := publishBundle(ctx, publish, set); err != nil {
-		return err
-	}
-	return g.serve(set)
-}
-
-func (g *Generated) rotate(ctx context.Context, publish Publish, set Set) error {
 	rotated, err := set.Rotated(g.options.Names, g.lifetime())
 	if err != nil {
 		return err
@@ -93,6 +74,17 @@ func (g *Generated) rotate(ctx context.Context, publish Publish, set Set) error 
 	}
 	g.options.Logger.V(1).Info("The certificate of the admission server was renewed.")
 	return g.serve(rotated)
+}
+
+// serveStored serves what the store has, if it differs from what is served.
+func (g *Generated) serveStored(ctx context.Context, publish Publish, set Set) error {
+	if reflect.DeepEqual(set, g.set) {
+		return nil
+	}
+	if err := publishBundle(ctx, publish, set); err != nil {
+		return err
+	}
+	return g.serve(set)
 }
 
 func publishBundle(ctx context.Context, publish Publish, set Set) error {

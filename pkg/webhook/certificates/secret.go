@@ -75,7 +75,12 @@ func (s *Secret) Save(ctx context.Context, set Set) error {
 	if !set.Announced.IsZero() {
 		saved.Data[keyAnnounced] = []byte(set.Announced.Format(time.RFC3339Nano))
 	}
-	switch err := s.write(ctx, saved); {
+	if saved.ResourceVersion == "" {
+		err = s.client.Create(ctx, saved)
+	} else {
+		err = s.client.Update(ctx, saved)
+	}
+	switch {
 	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return ErrChanged
 	case err != nil:
@@ -83,13 +88,6 @@ func (s *Secret) Save(ctx context.Context, set Set) error {
 	}
 	s.secret = *saved
 	return nil
-}
-
-func (s *Secret) write(ctx context.Context, secret *corev1.Secret) error {
-	if secret.ResourceVersion == "" {
-		return s.client.Create(ctx, secret)
-	}
-	return s.client.Update(ctx, secret)
 }
 
 // explain adds to an error what to do about it.

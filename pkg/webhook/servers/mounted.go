@@ -49,9 +49,19 @@ func (m Mounted) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint)
 		return errors.New("servers.Mounted.ClientConfig must have either a Service or a URL, by which the API servers call the webhook server " +
 			"of the manager. Set Service to the Service of its port (Namespace and Name), or URL to its address without the Path")
 	}
-	config, err := m.publishedConfig()
-	if err != nil {
-		return err
+	config := *m.ClientConfig.DeepCopy()
+	if config.URL != nil {
+		config.URL = new(strings.TrimRight(*config.URL, "/") + m.path())
+	}
+	if config.Service != nil {
+		config.Service.Path = new(strings.TrimRight(ptr.Deref(config.Service.Path, ""), "/") + m.path())
+	}
+	if m.CAFile != "" {
+		bundle, err := os.ReadFile(m.CAFile)
+		if err != nil {
+			return fmt.Errorf("the CA of the manager's webhook server: %w", err)
+		}
+		config.CABundle = bundle
 	}
 	limits := Server{Timeout: m.Timeout}.withDefaults()
 	m.Server.Register(m.path()+"/", http.StripPrefix(m.path(), limits.withDeadlines(ctx, endpoint.Handler)))
@@ -67,23 +77,4 @@ func (m Mounted) path() string {
 		return DefaultMountPath
 	}
 	return strings.TrimRight(withLeadingSlash(m.Path), "/")
-}
-
-func (m Mounted) publishedConfig() (admissionregistrationv1.WebhookClientConfig, error) {
-	config := *m.ClientConfig.DeepCopy()
-	if config.URL != nil {
-		config.URL = new(strings.TrimRight(*config.URL, "/") + m.path())
-	}
-	if config.Service != nil {
-		config.Service.Path = new(strings.TrimRight(ptr.Deref(config.Service.Path, ""), "/") + m.path())
-	}
-	if m.CAFile == "" {
-		return config, nil
-	}
-	bundle, err := os.ReadFile(m.CAFile)
-	if err != nil {
-		return config, fmt.Errorf("the CA of the manager's webhook server: %w", err)
-	}
-	config.CABundle = bundle
-	return config, nil
 }

@@ -40,9 +40,14 @@ const stopTimeout = 5 * time.Second
 
 // Serve serves until the context is done. It returns an error if ngrok exits.
 func (n Ngrok) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
-	binary, err := n.findBinary()
+	name := n.Binary
+	if name == "" {
+		name = "ngrok"
+	}
+	binary, err := exec.LookPath(name)
 	if err != nil {
-		return err
+		return fmt.Errorf("the tunnel for admission reviews needs the program %q: install it from https://ngrok.com/download, "+
+			"or choose a server that the cluster can call directly: %w", name, err)
 	}
 	local := n.Server
 	local.Insecure = true
@@ -54,22 +59,18 @@ func (n Ngrok) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) e
 	return Tunneled(local, settings.AdmissionServerFunc(forward)).Serve(ctx, endpoint)
 }
 
-func (n Ngrok) findBinary() (string, error) {
-	name := n.Binary
-	if name == "" {
-		name = "ngrok"
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("the tunnel for admission reviews needs the program %q: install it from https://ngrok.com/download, "+
-			"or choose a server that the cluster can call directly: %w", name, err)
-	}
-	return path, nil
-}
-
 // forward runs ngrok and publishes the address that ngrok logs.
 func (n Ngrok) forward(ctx context.Context, binary string, local Server, endpoint settings.AdmissionEndpoint) error {
-	command := n.command(ctx, binary, local)
+	arguments := []string{"http", "--log=stdout", "--log-format=json"}
+	if n.Region != "" {
+		arguments = append(arguments, "--region="+n.Region)
+	}
+	command := exec.CommandContext(ctx, binary, append(arguments, local.address())...)
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = stopTimeout
+	if n.Token != "" { // every user of the machine can see arguments
+		command.Env = append(os.Environ(), "NGROK_AUTHTOKEN="+n.Token)
+	}
 	output, err := command.StdoutPipe()
 	if err != nil {
 		return err
@@ -85,20 +86,6 @@ func (n Ngrok) forward(ctx context.Context, binary string, local Server, endpoin
 		return nil //nolint:nilerr // the context is done
 	}
 	return fmt.Errorf("ngrok has exited and closed the tunnel for admission reviews: %w", errors.Join(failure, err))
-}
-
-func (n Ngrok) command(ctx context.Context, binary string, local Server) *exec.Cmd {
-	arguments := []string{"http", "--log=stdout", "--log-format=json"}
-	if n.Region != "" {
-		arguments = append(arguments, "--region="+n.Region)
-	}
-	command := exec.CommandContext(ctx, binary, append(arguments, local.address())...)
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
-	command.WaitDelay = stopTimeout
-	if n.Token != "" { // every user of the machine can see arguments
-		command.Env = append(os.Environ(), "NGROK_AUTHTOKEN="+n.Token)
-	}
-	return command
 }
 
 // followLog reads the log until its end. It returns the last error that ngrok logs.

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"strconv"
 	"sync"
@@ -54,7 +53,9 @@ func (s Server) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) 
 		return server.Start(serving)
 	}
 	return s.run(ctx, serve, func(ctx context.Context) error {
-		if err := s.waitUntilListening(ctx, server.StartedChecker()); err != nil {
+		check := server.StartedChecker()
+		listens := func(context.Context) (bool, error) { return check(nil) == nil, nil }
+		if err := wait.PollUntilContextCancel(ctx, pollInterval, true, listens); err != nil {
 			return err
 		}
 		return s.publishUntilDone(ctx, endpoint, source, bundle)
@@ -91,11 +92,6 @@ func (s Server) run(ctx context.Context, serve, work func(context.Context) error
 
 // pollInterval is how often to check whether the server listens.
 const pollInterval = 10 * time.Millisecond
-
-// waitUntilListening waits until the server accepts connections.
-func (s Server) waitUntilListening(ctx context.Context, check func(*http.Request) error) error {
-	return wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) { return check(nil) == nil, nil })
-}
 
 // publishUntilDone publishes the address of the server, and then the CAs of every new certificate.
 func (s Server) publishUntilDone(ctx context.Context, endpoint settings.AdmissionEndpoint, source certificates.Source, bundle []byte) error {

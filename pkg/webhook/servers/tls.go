@@ -25,26 +25,17 @@ func (s Server) certificateSource(endpoint settings.AdmissionEndpoint, logger lo
 		return nil, errors.New("the admission server generates its certificate together with a CA: " +
 			"CAFile and CAData need CertFile and KeyFile; to verify the certificates of clients, set ClientCAFile")
 	}
-	store, err := s.certificateStore(endpoint)
-	if err != nil {
-		return nil, err
+	var store certificates.Store // nil keeps them in memory
+	if s.Secret != "" {
+		namespace, name, ok := strings.Cut(s.Secret, "/")
+		if !ok || namespace == "" || name == "" {
+			return nil, fmt.Errorf("the Secret of the admission server is %q, but must have the form %q", s.Secret, "namespace/name")
+		}
+		store = certificates.NewSecret(endpoint.Client, namespace, name)
 	}
 	return certificates.NewGenerated(certificates.Options{
 		Names: s.certificateNames(), Rotation: s.Rotation, Store: store, IsLeader: endpoint.IsLeader, Logger: logger,
 	}), nil
-}
-
-// certificateStore returns the store of the generated certificates, or nil to keep
-// them in memory.
-func (s Server) certificateStore(endpoint settings.AdmissionEndpoint) (certificates.Store, error) {
-	if s.Secret == "" {
-		return nil, nil //nolint:nilnil // see above
-	}
-	namespace, name, ok := strings.Cut(s.Secret, "/")
-	if !ok || namespace == "" || name == "" {
-		return nil, fmt.Errorf("the Secret of the admission server is %q, but must have the form %q", s.Secret, "namespace/name")
-	}
-	return certificates.NewSecret(endpoint.Client, namespace, name), nil
 }
 
 // certificateNames returns the hosts and addresses for a generated certificate.

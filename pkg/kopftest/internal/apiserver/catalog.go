@@ -74,7 +74,13 @@ func (c *catalog) commitDefinition(key types.NamespacedName, stored, updated *un
 			return nil, apierrors.NewInternalError(err)
 		}
 		if updated.GetDeletionTimestamp() != nil {
-			served = terminating(served)
+			// It waits for the end of its objects. Other servers share the resources.
+			served = slices.Clone(served)
+			for i, one := range served {
+				ending := *one
+				ending.Terminating = true
+				served[i] = &ending
+			}
 		}
 	}
 	c.mu.Lock()
@@ -84,17 +90,6 @@ func (c *catalog) commitDefinition(key types.NamespacedName, stored, updated *un
 		c.definitions[key.Name] = served
 	}
 	return result, err
-}
-
-// terminating returns the resources of a definition that waits for the end of its objects.
-func terminating(served []*resource.Resource) []*resource.Resource {
-	var ending []*resource.Resource
-	for _, one := range served {
-		of := *one
-		of.Terminating = true
-		ending = append(ending, &of)
-	}
-	return ending
 }
 
 // hasInstances reports whether a request is about a definition that has objects.

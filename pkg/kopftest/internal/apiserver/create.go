@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -85,12 +86,30 @@ func (r *request) checkKind(object *unstructured.Unstructured) error {
 
 // insert stores a new object after all checks.
 func (p *writer) insert(ctx context.Context, w http.ResponseWriter, r *request, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := r.setIdentity(object); err != nil {
-		return nil, err
+	// The name and the namespace.
+	if object.GetNamespace() != "" && object.GetNamespace() != r.key.Namespace {
+		return nil, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	if r.key.Namespace != "" {
+		object.SetNamespace(r.key.Namespace)
+	}
+	if prefix := object.GetGenerateName(); object.GetName() == "" && prefix != "" {
+		object.SetName(prefix[:min(len(prefix), 58)] + rand.String(5))
+	}
+	if r.key.Name == "" {
+		r.key.Name = object.GetName()
+	}
+	if object.GetName() != r.key.Name {
+		return nil, apierrors.NewBadRequest("the name of the object does not match the name on the URL")
+	}
+	if version := object.GetResourceVersion(); version != "" && version != "0" {
+		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
 	if err := p.checkNamespace(r); err != nil {
 		return nil, err
 	}
+
+	// The content, and the admission, which can change it.
 	if err := r.coerce(w, object, nil); err != nil {
 		return nil, err
 	}
@@ -119,11 +138,7 @@ func (p *writer) insert(ctx context.Context, w http.ResponseWriter, r *request, 
 	if err := p.hooks.Validate(ctx, review); err != nil {
 		return nil, err
 	}
-	return p.commitNew(r, object)
-}
 
-// commitNew stores a new object that has passed all checks.
-func (p *writer) commitNew(r *request, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	exists := apierrors.NewAlreadyExists(r.of.GroupResource(), r.key.Name)
 	if r.isDryRun() {
 		if p.store.Get(r.of.Stored.GroupResource(), r.key) != nil {
@@ -138,36 +153,13 @@ func (p *writer) commitNew(r *request, object *unstructured.Unstructured) (*unst
 	return stored, err
 }
 
-// setIdentity completes the name and the namespace of a new object.
-func (r *request) setIdentity(object *unstructured.Unstructured) error {
-	if object.GetNamespace() != "" && object.GetNamespace() != r.key.Namespace {
-		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
-	}
-	if r.key.Namespace != "" {
-		object.SetNamespace(r.key.Namespace)
-	}
-	if prefix := object.GetGenerateName(); object.GetName() == "" && prefix != "" {
-		object.SetName(prefix[:min(len(prefix), 58)] + rand.String(5))
-	}
-	if r.key.Name == "" {
-		r.key.Name = object.GetName()
-	}
-	if object.GetName() != r.key.Name {
-		return apierrors.NewBadRequest("the name of the object does not match the name on the URL")
-	}
-	if version := object.GetResourceVersion(); version != "" && version != "0" {
-		return errors.New("resourceVersion should not be set on objects to be created")
-	}
-	return nil
-}
-
 // checkNamespace returns an error if objects cannot be created in a namespace.
 func (p *writer) checkNamespace(r *request) error {
 	name := r.key.Namespace
 	if name == "" {
 		return nil
 	}
-	namespace := p.store.Get(namespaces, namespaceKey(name))
+	namespace := p.store.Get(namespaces, types.NamespacedName{Name: name})
 	if namespace == nil {
 		return apierrors.NewNotFound(namespaces, name)
 	}

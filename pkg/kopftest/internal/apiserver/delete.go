@@ -88,10 +88,16 @@ func (p *writer) remove(w http.ResponseWriter, r *request, options metav1.Delete
 func (p *writer) removeStored(r *request, stored *unstructured.Unstructured, options metav1.DeleteOptions) (*unstructured.Unstructured, error) {
 	deleted := stored
 	if stored.GetDeletionTimestamp() == nil {
-		deleted = markDeleted(stored)
+		deleted = stored.DeepCopy()
+		deletion := now()
+		deleted.SetDeletionTimestamp(&deletion)
+		deleted.SetDeletionGracePeriodSeconds(new(int64))
+		if generation := deleted.GetGeneration(); generation > 0 {
+			deleted.SetGeneration(generation + 1)
+		}
 	}
 	deleted = withPropagation(deleted, options.PropagationPolicy)
-	if isNamespace(deleted) {
+	if deleted.GetKind() == "Namespace" && deleted.GetAPIVersion() == "v1" {
 		_ = unstructured.SetNestedField(deleted.Object, "Terminating", "status", "phase") // the server has set the status
 	}
 	switch {
@@ -108,10 +114,6 @@ func (p *writer) removeStored(r *request, stored *unstructured.Unstructured, opt
 		p.removeInstances(r.key.Name)
 	}
 	return remaining, err
-}
-
-func isNamespace(object *unstructured.Unstructured) bool {
-	return object.GetKind() == "Namespace" && object.GetAPIVersion() == "v1"
 }
 
 // withPropagation adds the finalizer with which the garbage collector handles dependents.
@@ -170,11 +172,8 @@ func (p *writer) removeInstances(name string) {
 		return
 	}
 	for _, object := range objects {
-		r := &request{Request: &http.Request{}, of: served[0], key: keyOf(object)}
+		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+		r := &request{Request: &http.Request{}, of: served[0], key: key}
 		_, _ = p.removeStored(r, object, metav1.DeleteOptions{}) // others may have deleted it
 	}
-}
-
-func keyOf(object *unstructured.Unstructured) types.NamespacedName {
-	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }

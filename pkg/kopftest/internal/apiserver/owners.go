@@ -1,13 +1,11 @@
 package apiserver
 
 import (
-	"context"
 	"maps"
 	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/resource"
 )
@@ -45,12 +43,6 @@ func detachOwners(updated, stored *unstructured.Unstructured) (restore func()) {
 		}
 		updated.Object["metadata"] = map[string]any{"managedFields": given}
 	}
-}
-
-// validate returns the mistakes in an object that replaces the stored one.
-func (r *request) validate(ctx context.Context, updated, stored *unstructured.Unstructured) field.ErrorList {
-	defer detachOwners(updated, stored)()
-	return r.of.Validate(ctx, updated, stored, r.subresource)
 }
 
 // ownersWithoutTimes returns the field owners. It shares everything but the removed times.

@@ -71,14 +71,21 @@ func (r *request) patched(current *unstructured.Unstructured, format types.Patch
 	var after []byte
 	switch format {
 	case types.JSONPatchType:
-		after, err = applyJSONPatch(before, data)
+		decoded, err := jsonpatch.DecodePatch(data)
+		if err != nil {
+			return nil, apierrors.NewBadRequest("the patch cannot be read: " + err.Error())
+		}
+		after, err = decoded.Apply(before)
+		if err != nil {
+			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, r.key.Name, err.Error(), 0, false)
+		}
 	case types.StrategicMergePatchType:
 		after, err = strategicpatch.StrategicMergePatch(before, data, r.of.StrategicType())
 	default:
 		after, err = jsonpatch.MergePatch(before, data)
 	}
 	if err != nil {
-		return nil, patchError(r, format, err)
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	updated := &unstructured.Unstructured{}
 	if err := json.Unmarshal(after, &updated.Object); err != nil {
@@ -87,40 +94,18 @@ func (r *request) patched(current *unstructured.Unstructured, format types.Patch
 	if metadata, ok := updated.Object["metadata"].(map[string]any); ok && owned != current && resource.OwnersOf(current) != nil {
 		metadata["managedFields"] = resource.OwnersOf(current)
 	}
-	return updated, r.checkPatched(current, updated)
-}
 
-// errFormat says that a patch cannot be read.
-var errFormat = errors.New("the patch cannot be read")
-
-func applyJSONPatch(before, data []byte) ([]byte, error) {
-	patch, err := jsonpatch.DecodePatch(data)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errFormat, err)
-	}
-	return patch.Apply(before)
-}
-
-// patchError returns the answer to a patch that cannot be applied.
-func patchError(r *request, format types.PatchType, err error) error {
-	if format != types.JSONPatchType || errors.Is(err, errFormat) {
-		return apierrors.NewBadRequest(err.Error())
-	}
-	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, r.key.Name, err.Error(), 0, false)
-}
-
-// checkPatched returns an error if a patch has changed the identity of an object.
-func (r *request) checkPatched(current, updated *unstructured.Unstructured) error {
+	// A patch does not change the identity of an object.
 	if _, ok := updated.Object["metadata"].(map[string]any); !ok {
-		return apierrors.NewBadRequest("the patch removes the metadata")
+		return nil, apierrors.NewBadRequest("the patch removes the metadata")
 	}
 	if updated.GroupVersionKind() != current.GroupVersionKind() {
-		return apierrors.NewBadRequest(fmt.Sprintf("the patch changes the kind to %s", updated.GroupVersionKind()))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the patch changes the kind to %s", updated.GroupVersionKind()))
 	}
 	if updated.GetName() != current.GetName() {
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", updated.GetName(), current.GetName()))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", updated.GetName(), current.GetName()))
 	}
-	return nil
+	return updated, nil
 }
 
 // apply merges the fields of one owner, and creates the object if it does not exist.
@@ -149,7 +134,17 @@ func (s *Server) apply(w http.ResponseWriter, r *request, data []byte) error {
 	})
 	code := http.StatusOK
 	if apierrors.IsNotFound(err) && r.subresource == "" {
-		stored, err = s.insertApplied(w, r, applied)
+		// Create the object. Like the real server, this refuses a uid, but ignores a version, which is
+		// a precondition only for an object that exists.
+		if applied.GetUID() != "" {
+			return r.conflict()
+		}
+		applied.SetResourceVersion("")
+		object, merging := r.merged(r.empty(), applied)
+		if merging != nil {
+			return merging
+		}
+		stored, err = s.writer.insert(r.Context(), w, r, object)
 		code = http.StatusCreated
 	}
 	if err != nil {
@@ -176,18 +171,4 @@ func (r *request) merged(current, applied *unstructured.Unstructured) (*unstruct
 		updated.SetResourceVersion(version)
 	}
 	return updated, nil
-}
-
-// insertApplied creates an object by a server-side apply. Like the real server, it refuses a uid,
-// but ignores a version, which is a precondition only for an object that exists.
-func (s *Server) insertApplied(w http.ResponseWriter, r *request, applied *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if applied.GetUID() != "" {
-		return nil, r.conflict()
-	}
-	applied.SetResourceVersion("")
-	object, err := r.merged(r.empty(), applied)
-	if err != nil {
-		return nil, err
-	}
-	return s.writer.insert(r.Context(), w, r, object)
 }

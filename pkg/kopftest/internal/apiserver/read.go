@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,18 +57,14 @@ func (s *Server) list(w http.ResponseWriter, r *request) error {
 	})
 	metadata := map[string]any{"resourceVersion": strconv.FormatUint(version, 10)}
 	if limit, _ := strconv.Atoi(r.query.Get("limit")); limit > 0 && len(objects) > limit { // a bad limit is none
-		metadata["continue"] = token{version, store.Position(objects[limit-1])}.encode()
-		if selected.isEmpty() {
+		data, _ := json.Marshal(token{version, store.Position(objects[limit-1])}) // always succeeds
+		metadata["continue"] = base64.RawURLEncoding.EncodeToString(data)
+		if selected.labels.Empty() && selected.fields.Empty() {
 			metadata["remainingItemCount"] = int64(len(objects) - limit)
 		}
 		objects = objects[:limit]
 	}
 	return respond(w, http.StatusOK, form.list(r, objects, metadata))
-}
-
-func (t token) encode() string {
-	data, _ := json.Marshal(t) // always succeeds
-	return base64.RawURLEncoding.EncodeToString(data)
 }
 
 // pageStart returns where a list begins: version 0 is the current one.
@@ -114,13 +109,4 @@ func versionError(err error, version, current uint64) error {
 	default:
 		return err
 	}
-}
-
-// lookup returns a field as text.
-func lookup(object *unstructured.Unstructured, path string) string {
-	value, found, err := unstructured.NestedFieldNoCopy(object.Object, strings.Split(path, ".")...)
-	if err != nil || !found {
-		return ""
-	}
-	return fmt.Sprint(value)
 }

@@ -1,13 +1,11 @@
 package apiserver
 
 import (
-	"errors"
 	"maps"
 	"net/http"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 )
@@ -22,17 +20,6 @@ func respond(w http.ResponseWriter, code int, value any) error {
 	w.WriteHeader(code)
 	_, err = w.Write(append(data, '\n'))
 	return err
-}
-
-// respondError sends an error as a status.
-func respondError(w http.ResponseWriter, err error) {
-	var known apierrors.APIStatus
-	if !errors.As(err, &known) {
-		known = apierrors.NewInternalError(err)
-	}
-	status := known.Status()
-	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	_ = respond(w, int(status.Code), status) // the client has gone
 }
 
 // view is the form in which a client wants objects.

@@ -46,14 +46,6 @@ func findReview(wanted schema.GroupVersionResource) *review {
 	return &reviews[i]
 }
 
-// withReviews adds the reviews, for discovery.
-func withReviews(all []*resource.Resource) []*resource.Resource {
-	for i := range reviews {
-		all = append(all, &reviews[i].Resource)
-	}
-	return all
-}
-
 // answer answers a question.
 func (s *Server) answer(w http.ResponseWriter, r *request, about *review) error {
 	data, err := r.body()

@@ -47,7 +47,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	case "api", "apis":
 		version, rest := split(parts)
 		if len(rest) == 0 {
-			return discovery.Serve(w, r, parts, withReviews(s.catalog.resources()))
+			all := s.catalog.resources()
+			for i := range reviews {
+				all = append(all, &reviews[i].Resource)
+			}
+			return discovery.Serve(w, r, parts, all)
 		}
 		return s.serveObjects(w, r, version, rest)
 	default:

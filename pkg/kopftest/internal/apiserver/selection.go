@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -43,18 +44,15 @@ func (s selection) matches(object *unstructured.Unstructured) bool {
 	}
 	found := fields.Set{}
 	for _, one := range s.fields.Requirements() {
-		found[one.Field] = lookup(object, fieldPath(one.Field))
+		path := one.Field
+		if rest, ok := strings.CutPrefix(path, "regarding."); ok { // selectors name it in another way
+			path = "involvedObject." + rest
+		}
+		value, exists, err := unstructured.NestedFieldNoCopy(object.Object, strings.Split(path, ".")...)
+		found[one.Field] = ""
+		if err == nil && exists {
+			found[one.Field] = fmt.Sprint(value)
+		}
 	}
 	return s.fields.Matches(found)
 }
-
-// fieldPath returns the path of a field that selectors name in another way.
-func fieldPath(name string) string {
-	if rest, ok := strings.CutPrefix(name, "regarding."); ok {
-		return "involvedObject." + rest
-	}
-	return name
-}
-
-// isEmpty reports whether all objects of the namespaces are selected.
-func (s selection) isEmpty() bool { return s.labels.Empty() && s.fields.Empty() }

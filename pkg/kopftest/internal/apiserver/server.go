@@ -1,9 +1,12 @@
 package apiserver
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,39 +58,41 @@ func New(options Options) (*Server, error) {
 		writer: &writer{store: objects, catalog: known, hooks: webhook.New(objects, options.Webhooks)},
 	}
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
-		if err := s.addNamespace(name); err != nil {
+		object := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
+		}}
+		initialize(object)
+		known.find(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).PrepareCreate(object)
+		if _, err := objects.Commit(namespaces, types.NamespacedName{Name: name}, nil, object); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-func (s *Server) addNamespace(name string) error {
-	of := s.catalog.find(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
-	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
-	}}
-	initialize(object)
-	of.PrepareCreate(object)
-	_, err := s.store.Commit(namespaces, types.NamespacedName{Name: name}, nil, object)
-	return err
-}
-
 // Compact forgets the history: older versions are answered with 410.
 func (s *Server) Compact() {
 	s.store.Compact()
-	s.streams.wake()
+	s.streams.issue(func(*orders) {}) // wakes the watches
 }
 
 // EndWatches closes all watches, as a server does when it shuts down.
-func (s *Server) EndWatches() { s.streams.end() }
+func (s *Server) EndWatches() { s.streams.issue(func(o *orders) { o.ends++ }) }
 
 // SendBookmarks sends a bookmark to every watch that wants bookmarks.
-func (s *Server) SendBookmarks() { s.streams.bookmark() }
+func (s *Server) SendBookmarks() { s.streams.issue(func(o *orders) { o.bookmarks++ }) }
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := s.serve(w, r); err != nil {
-		respondError(w, err)
+	err := s.serve(w, r)
+	if err == nil {
+		return
 	}
+	var known apierrors.APIStatus
+	if !errors.As(err, &known) {
+		known = apierrors.NewInternalError(err)
+	}
+	status := known.Status()
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	_ = respond(w, int(status.Code), status) // the client has gone
 }

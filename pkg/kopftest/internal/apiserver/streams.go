@@ -34,7 +34,3 @@ func (s *streams) issue(change func(*orders)) {
 		s.signal = nil
 	}
 }
-
-func (s *streams) wake()     { s.issue(func(*orders) {}) }
-func (s *streams) end()      { s.issue(func(o *orders) { o.ends++ }) }
-func (s *streams) bookmark() { s.issue(func(o *orders) { o.bookmarks++ }) }

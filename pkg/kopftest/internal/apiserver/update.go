@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/resource"
@@ -28,8 +27,6 @@ type writer struct {
 
 // maxAttempts limits how often a write without a version is repeated after conflicts.
 const maxAttempts = 5
-
-func namespaceKey(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 
 // update replaces an object.
 func (s *Server) update(w http.ResponseWriter, r *request) error {
@@ -113,7 +110,10 @@ func (p *writer) replace(ctx context.Context, w http.ResponseWriter, r *request,
 		}
 		r.of.PrepareUpdate(updated, current, r.subresource)
 	}
-	if faults := r.validate(ctx, updated, current); len(faults) > 0 {
+	restore := detachOwners(updated, current)
+	faults := r.of.Validate(ctx, updated, current, r.subresource)
+	restore()
+	if len(faults) > 0 {
 		return nil, apierrors.NewInvalid(r.of.GroupVersionKind().GroupKind(), r.key.Name, faults)
 	}
 	if !r.isApply() {
@@ -166,18 +166,6 @@ func (p *writer) commit(r *request, stored, updated *unstructured.Unstructured) 
 		p.catalog.finishDefinition(of)
 	}
 	return result, err
-}
-
-// markDeleted returns an object with the time of its deletion.
-func markDeleted(object *unstructured.Unstructured) *unstructured.Unstructured {
-	deleted := object.DeepCopy()
-	deletion := now()
-	deleted.SetDeletionTimestamp(&deletion)
-	deleted.SetDeletionGracePeriodSeconds(new(int64))
-	if generation := deleted.GetGeneration(); generation > 0 {
-		deleted.SetGeneration(generation + 1)
-	}
-	return deleted
 }
 
 // preconditionError returns the answer to a deletion of another object.

@@ -143,7 +143,12 @@ func (o *watcher) follow() {
 		version := o.server.store.Version()
 		events, changed, err := o.server.store.Since(o.r.of.Stored.GroupResource(), o.cursor)
 		if err != nil && !errors.Is(err, store.ErrFuture) { // the future may come
-			o.sendError(versionError(err, o.cursor, version))
+			var status metav1.Status
+			if known, ok := versionError(err, o.cursor, version).(apierrors.APIStatus); ok {
+				status = known.Status()
+			}
+			status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+			o.send(apiwatch.Error, status)
 			return
 		}
 		if !o.sendAll(events) || given.ends != o.seen.ends {
@@ -164,15 +169,6 @@ func (o *watcher) follow() {
 			return
 		}
 	}
-}
-
-func (o *watcher) sendError(err error) {
-	var status metav1.Status
-	if known, ok := err.(apierrors.APIStatus); ok {
-		status = known.Status()
-	}
-	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	o.send(apiwatch.Error, status)
 }
 
 // sendAll sends events. An object that is not selected anymore is deleted for the client.

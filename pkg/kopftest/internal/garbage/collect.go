@@ -103,7 +103,11 @@ func (c *Collector) finish(ctx context.Context, owner *unstructured.Unstructured
 		}
 		return c.release(ctx, owner, metav1.FinalizerOrphanDependents)
 	}
-	blocksOwner := func(one *unstructured.Unstructured) bool { return blocks(one, owner.GetUID()) }
+	blocksOwner := func(one *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(one.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
+			return r.UID == owner.GetUID() && r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
+		})
+	}
 	if !isForeground(owner) || slices.ContainsFunc(dependents, blocksOwner) {
 		return nil
 	}
@@ -126,13 +130,6 @@ func (c *Collector) dependentsOf(owner types.UID) []*unstructured.Unstructured {
 		}
 	}
 	return found
-}
-
-// blocks reports whether the owner must wait until the object is gone.
-func blocks(object *unstructured.Unstructured, owner types.UID) bool {
-	return slices.ContainsFunc(object.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
-		return r.UID == owner && r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
-	})
 }
 
 // release removes a finalizer.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -53,18 +54,9 @@ func (f Family) members() []string {
 	}
 	var found []string
 	for group := range strings.SplitSeq(text.String(), "\n\n") {
-		if strings.Contains(group, fmt.Sprintf("%q:%q", label, f.name)) && !isKept(group) {
+		if strings.Contains(group, fmt.Sprintf("%q:%q", label, f.name)) && !slices.ContainsFunc(kept, func(name string) bool { return strings.Contains(group, name) }) {
 			found = append(found, group)
 		}
 	}
 	return found
-}
-
-func isKept(group string) bool {
-	for _, name := range kept {
-		if strings.Contains(group, name) {
-			return true
-		}
-	}
-	return false
 }

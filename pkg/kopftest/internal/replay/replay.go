@@ -14,8 +14,8 @@ import (
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/registry"
-	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/recording"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -77,8 +77,9 @@ func (r *Replay) Run(from io.Reader) error {
 	}
 	r.Later()
 	for i := range r.lines {
-		again, _ := r.decide(&r.lines[i]) // fails as before
-		for _, id := range changed(r.lines[i].again, again) {
+		a := r.lines[i].again
+		b, _ := r.decide(&r.lines[i]) // fails as before
+		for _, id := range slices.Concat(recording.Differing(a.Due, b.Due), recording.Differing(a.Background, b.Background), recording.Differing(a.Children, b.Children)) {
 			r.Unsure[id] = "its filter depends on the time, or on what else is not recorded"
 		}
 	}
@@ -94,7 +95,10 @@ func (r *Replay) read(from io.Reader) error {
 	for {
 		text, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) && len(bytes.TrimSpace(text)) == 0 {
-			return r.checkStart(r.line == 0)
+			if r.line == 0 {
+				return errors.New("the recording is empty")
+			}
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("line %d is incomplete: %w", r.line+1, err)
@@ -110,13 +114,6 @@ func (r *Replay) read(from io.Reader) error {
 	}
 }
 
-func (*Replay) checkStart(isEmpty bool) error {
-	if isEmpty {
-		return errors.New("the recording is empty")
-	}
-	return nil
-}
-
 // add adds one line.
 func (r *Replay) add(e recording.Entry) error {
 	if (r.line == 1) != (e.Start != nil) {
@@ -127,7 +124,9 @@ func (r *Replay) add(e recording.Entry) error {
 	case e.Start != nil:
 		return r.begin(*e.Start)
 	case e.Resource != nil:
-		r.resources[e.Resource.String()] = r.deciderFor(*e.Resource)
+		r.resources[e.Resource.String()] = recording.Decider{
+			Resource: *e.Resource, Handlers: recording.ForResource(r.Handlers, *e.Resource), DiffBase: r.DiffBase, Progress: r.Progress,
+		}
 		return nil
 	case e.Outcome != nil:
 		r.Outcomes++
@@ -202,12 +201,6 @@ func integers(raw map[string]any) map[string]any {
 	return made
 }
 
-func (r *Replay) deciderFor(of selector.Resource) recording.Decider {
-	return recording.Decider{
-		Resource: of, Handlers: recording.ForResource(r.Handlers, of), DiffBase: r.DiffBase, Progress: r.Progress,
-	}
-}
-
 // decide repeats a decision.
 func (r *Replay) decide(one *recorded) (recording.Decision, error) {
 	decider := r.resources[one.resource]
@@ -220,24 +213,15 @@ func (r *Replay) decide(one *recorded) (recording.Decision, error) {
 	} else {
 		made, err = decider.Event(one.raw, one.event.Type)
 	}
-	if isAsked {
-		r.askedMemo(decider)
+	if !isAsked {
+		return made, err
 	}
-	return made, err
-}
-
-// askedMemo marks the handlers with functions as filters: one of them has asked for a memo.
-func (r *Replay) askedMemo(d recording.Decider) {
-	for _, one := range d.Handlers {
-		if len(one.Predicates) > 0 {
-			r.Unsure[one.ID] = "its filter, or another one of the resource, reads a memo"
+	for _, d := range decider.Handlers { // a function of one of them has asked
+		if len(d.Predicates) > 0 {
+			r.Unsure[d.ID] = "its filter, or another one of the resource, reads a memo"
 		}
 	}
-}
-
-// changed returns the handlers about which two decisions differ.
-func changed(a, b recording.Decision) []string {
-	return slices.Concat(recording.Differing(a.Due, b.Due), recording.Differing(a.Background, b.Background), recording.Differing(a.Children, b.Children))
+	return made, err
 }
 
 // compare adds the differences of one decision.
@@ -284,4 +268,33 @@ func (r *Replay) compareLists(one *recorded, note func(id, format string, argume
 			note(id, "%s was not %s for the %s, and is now", r.reported(id), what, strings.TrimSpace(because))
 		}
 	}
+}
+
+// nameIn returns the hashes of the namespace and the name of an object.
+func nameIn(raw map[string]any) string {
+	metadata, _ := raw["metadata"].(map[string]any)
+	return strings.TrimPrefix(fmt.Sprintf("%v/%v", orEmpty(metadata["namespace"]), orEmpty(metadata["name"])), "/")
+}
+
+func orEmpty(value any) any {
+	if value == nil {
+		return ""
+	}
+	return value
+}
+
+// reported returns the id under which users know the handler.
+func (r *Replay) reported(id string) string {
+	for _, d := range r.Handlers {
+		if d.ID == id {
+			return handler.ReportedID(d)
+		}
+	}
+	return id
+}
+
+// readsIndex reports whether a function that is a filter of the handler can read an index.
+func (r *Replay) readsIndex(id string) bool {
+	hasIndex := slices.ContainsFunc(r.Handlers, func(d *handler.Declaration) bool { return d.Kind == handler.OnIndex })
+	return hasIndex && slices.ContainsFunc(r.Handlers, func(d *handler.Declaration) bool { return d.ID == id && len(d.Predicates) > 0 })
 }

@@ -40,7 +40,13 @@ type View struct {
 
 // Take returns the state of objects.
 func (v View) Take(objects []*unstructured.Unstructured) State {
-	replaced := namesOf(objects)
+	replaced := names{}
+	for _, object := range objects {
+		replaced[string(object.GetUID())] = "uid of " + nameOf(object)
+		if prefix := object.GetGenerateName(); prefix != "" {
+			replaced[object.GetName()] = prefix + "…"
+		}
+	}
 	state := State{}
 	generated := map[string][]Object{}
 	for _, object := range objects {
@@ -84,17 +90,6 @@ func nameOf(object *unstructured.Unstructured) string {
 
 // names are the texts that differ in every run, with their replacements.
 type names map[string]string
-
-func namesOf(objects []*unstructured.Unstructured) names {
-	found := names{}
-	for _, object := range objects {
-		found[string(object.GetUID())] = "uid of " + nameOf(object)
-		if prefix := object.GetGenerateName(); prefix != "" {
-			found[object.GetName()] = prefix + "…"
-		}
-	}
-	return found
-}
 
 var uid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 

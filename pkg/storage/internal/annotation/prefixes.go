@@ -23,22 +23,16 @@ const (
 // counted as changes, two operators would trigger each other endlessly, and each would
 // store the other's data.
 func WithoutOperators(annotations map[string]any) map[string]any {
-	prefixes := markedPrefixes(annotations)
-	return WithoutKeys(annotations, func(key string) bool {
-		prefix, _, ok := strings.Cut(key, "/")
-		return key == lastApplied || ok && (IsKnownPrefix(prefix) || slices.Contains(prefixes, prefix))
-	})
-}
-
-// markedPrefixes returns the prefixes that have a marker, whatever its value.
-func markedPrefixes(annotations map[string]any) []string {
-	var prefixes []string
+	var marked []string // whatever the value of the marker
 	for key := range annotations {
 		if prefix, name, ok := strings.Cut(key, "/"); ok && name == Marker {
-			prefixes = append(prefixes, prefix)
+			marked = append(marked, prefix)
 		}
 	}
-	return prefixes
+	return WithoutKeys(annotations, func(key string) bool {
+		prefix, _, ok := strings.Cut(key, "/")
+		return key == lastApplied || ok && (IsKnownPrefix(prefix) || slices.Contains(marked, prefix))
+	})
 }
 
 // IsKnownPrefix reports whether the prefix is Kopf's own or a subdomain of it.

@@ -36,7 +36,11 @@ func describe(wanted schema.GroupVersion, all []*resource.Resource) []apidiscove
 		if one.GroupVersion() != wanted {
 			continue
 		}
-		kind := responseKind(one)
+		kind := &metav1.GroupVersionKind{Kind: one.Kind}
+		if one.IsCustom() { // built-in resources leave out the version
+			kind.Group = one.Group
+			kind.Version = one.Version
+		}
 		made := apidiscovery.APIResourceDiscovery{
 			Resource: one.Resource, ResponseKind: kind, Scope: apidiscovery.ScopeCluster, SingularResource: one.Singular,
 			Verbs: verbsOf(one), ShortNames: one.ShortNames, Categories: one.Categories,
@@ -50,12 +54,4 @@ func describe(wanted schema.GroupVersion, all []*resource.Resource) []apidiscove
 		found = append(found, made)
 	}
 	return found
-}
-
-// responseKind returns the kind of a resource. Built-in resources leave out the version.
-func responseKind(one *resource.Resource) *metav1.GroupVersionKind {
-	if one.IsCustom() {
-		return &metav1.GroupVersionKind{Group: one.Group, Version: one.Version, Kind: one.Kind}
-	}
-	return &metav1.GroupVersionKind{Kind: one.Kind}
 }

@@ -74,7 +74,7 @@ func (r row) resource(scheme *runtime.Scheme, types managedfields.TypeConverter)
 		hasGeneration: r.hasGeneration, managers: managers, special: specialOf(kind),
 	}
 	one := &Resource{
-		GroupVersionResource: r.version.WithResource(r.plural), Kind: r.kind, Singular: r.singular(),
+		GroupVersionResource: r.version.WithResource(r.plural), Kind: r.kind, Singular: strings.ToLower(r.kind),
 		Namespaced: r.namespaced, ShortNames: r.shortNames, Categories: r.categories, Subresources: r.subresources,
 		Stored: r.version.WithResource(r.plural), Rules: rules,
 	}

@@ -68,24 +68,20 @@ func newCustomResources(definition *apiextensionsv1.CustomResourceDefinition) ([
 		if err != nil {
 			return nil, err
 		}
+		var selectable []string
+		for _, one := range version.SelectableFields {
+			selectable = append(selectable, strings.TrimPrefix(one.JSONPath, "."))
+		}
 		if version.Served {
 			made = append(made, &Resource{
 				GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version.Name, Resource: names.Plural},
 				Kind:                 names.Kind, Singular: names.Singular, ShortNames: names.ShortNames, Categories: names.Categories,
 				Namespaced: rules.namespaced, Subresources: subresourcesOf(version), Stored: stored, Rules: rules,
-				SelectableFields: selectableFieldsOf(version), HasScale: version.Subresources != nil && version.Subresources.Scale != nil,
+				SelectableFields: selectable, HasScale: version.Subresources != nil && version.Subresources.Scale != nil,
 			})
 		}
 	}
 	return made, nil
-}
-
-func selectableFieldsOf(version apiextensionsv1.CustomResourceDefinitionVersion) []string {
-	var fields []string
-	for _, one := range version.SelectableFields {
-		fields = append(fields, strings.TrimPrefix(one.JSONPath, "."))
-	}
-	return fields
 }
 
 func subresourcesOf(version apiextensionsv1.CustomResourceDefinitionVersion) []string {
@@ -120,21 +116,17 @@ func newCustom(definition *apiextensionsv1.CustomResourceDefinition, version api
 		hasStatus:  len(subresourcesOf(version)) > 0, schema: structure,
 		rules: cel.NewValidator(structure, true, celconfig.PerCallLimit),
 	}
-	if err := c.setValidators(internal); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-func (c *custom) setValidators(internal *apiextensions.JSONSchemaProps) (err error) {
 	c.validator, _, err = schemavalidation.NewSchemaValidator(internal)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if status, ok := internal.Properties["status"]; ok {
 		c.status, _, err = schemavalidation.NewSchemaValidator(&status)
+		if err != nil {
+			return nil, err
+		}
 	}
-	return err
+	return c, nil
 }
 
 // model returns the schema for merging objects.

@@ -56,10 +56,8 @@ func validateMetadata(object, stored *unstructured.Unstructured, namespaced bool
 	if stored == nil {
 		return validation.ValidateObjectMetaAccessor(object, namespaced, name, path)
 	}
+	anyName := func(string, bool) []string { return nil } // the object exists
 	return append(
 		validation.ValidateObjectMetaAccessorUpdate(object, stored, path),
-		validation.ValidateObjectMetaAccessor(object, namespaced, validation.ValidateNameFunc(anyName), path)...)
+		validation.ValidateObjectMetaAccessor(object, namespaced, anyName, path)...)
 }
-
-// anyName accepts the names of existing objects.
-func anyName(string, bool) []string { return nil }

@@ -47,5 +47,3 @@ func listIn(cell string) []string {
 	}
 	return strings.Split(cell, ",")
 }
-
-func (r row) singular() string { return strings.ToLower(r.kind) }

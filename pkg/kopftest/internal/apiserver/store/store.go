@@ -98,7 +98,14 @@ func (s *Store) Commit(of schema.GroupResource, key types.NamespacedName, before
 		event.Object = before
 	}
 	event.Object = WithVersion(event.Object, s.version)
-	on.append(key, event)
+	if event.Type == watch.Deleted {
+		delete(on.objects, key)
+	} else {
+		on.objects[key] = event.Object
+	}
+	on.log = append(on.log, event)
+	close(on.changed)
+	on.changed = make(chan struct{})
 	return event.Object, nil
 }
 
@@ -113,17 +120,6 @@ func WithVersion(object *unstructured.Unstructured, version uint64) *unstructure
 	metadata["resourceVersion"] = strconv.FormatUint(version, 10)
 	content["metadata"] = metadata
 	return &unstructured.Unstructured{Object: content}
-}
-
-func (on *shelf) append(key types.NamespacedName, event Event) {
-	if event.Type == watch.Deleted {
-		delete(on.objects, key)
-	} else {
-		on.objects[key] = event.Object
-	}
-	on.log = append(on.log, event)
-	close(on.changed)
-	on.changed = make(chan struct{})
 }
 
 // List returns the objects of a resource at a version, sorted by namespace and name, and the

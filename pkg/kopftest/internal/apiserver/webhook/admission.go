@@ -98,7 +98,9 @@ func (a *Admission) review(ctx context.Context, hook registrationv1.ValidatingWe
 	if holds, err := a.match(ctx, hook, r); !holds || err != nil {
 		return nil, err
 	}
-	if hasSideEffects(hook) && r.DryRun {
+	hasSideEffects := hook.SideEffects == nil ||
+		*hook.SideEffects != registrationv1.SideEffectClassNone && *hook.SideEffects != registrationv1.SideEffectClassNoneOnDryRun
+	if hasSideEffects && r.DryRun {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("admission webhook %q does not support dry run", hook.Name))
 	}
 	response, err := a.call(ctx, hook, r.request())
@@ -115,13 +117,6 @@ func (a *Admission) review(ctx context.Context, hook registrationv1.ValidatingWe
 		return nil, denial(hook.Name, response.Result)
 	}
 	return response, nil
-}
-
-func hasSideEffects(hook registrationv1.ValidatingWebhook) bool {
-	if hook.SideEffects == nil {
-		return true
-	}
-	return *hook.SideEffects != registrationv1.SideEffectClassNone && *hook.SideEffects != registrationv1.SideEffectClassNoneOnDryRun
 }
 
 // denial returns the answer to a request that a webhook does not accept.

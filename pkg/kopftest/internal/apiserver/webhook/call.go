@@ -77,10 +77,7 @@ func (a *Admission) call(ctx context.Context, hook registrationv1.ValidatingWebh
 	}
 	sent.Header.Set("Content-Type", "application/json")
 	sent.Header.Set("Accept", "application/json, */*")
-	return a.send(sent, request)
-}
 
-func (a *Admission) send(sent *http.Request, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	response, err := a.transport.RoundTrip(sent)
 	if err != nil {
 		return nil, err

@@ -53,7 +53,11 @@ func (c *conditions) match(ctx context.Context, hook registrationv1.ValidatingWe
 	if err != nil {
 		return false, apierrors.NewInternalError(err)
 	}
-	about := &admission.VersionedAttributes{Attributes: r.attributes(), VersionedKind: r.Resource.GroupVersionKind()}
+	// The request as the libraries of the API server have it.
+	attributes := admission.NewAttributesRecord(objectOrNil(r.Object), objectOrNil(r.Old), r.Resource.GroupVersionKind(), r.Key.Namespace, r.Key.Name,
+		r.Resource.GroupVersionResource, r.Subresource, admission.Operation(r.Operation), nil, r.DryRun,
+		&user.DefaultInfo{Name: userName, Groups: userGroups()})
+	about := &admission.VersionedAttributes{Attributes: attributes, VersionedKind: r.Resource.GroupVersionKind()}
 	about.VersionedObject.Set(objectOrNil(r.Object))
 	about.VersionedOldObject.Set(objectOrNil(r.Old))
 	result := matcher.Match(ctx, about, nil, everything{})
@@ -61,13 +65,6 @@ func (c *conditions) match(ctx context.Context, hook registrationv1.ValidatingWe
 		return false, apierrors.NewForbidden(r.Resource.GroupResource(), r.Key.Name, result.Error)
 	}
 	return result.Matches, nil
-}
-
-// attributes returns the request as the libraries of the API server have it.
-func (r Review) attributes() admission.Attributes {
-	return admission.NewAttributesRecord(objectOrNil(r.Object), objectOrNil(r.Old), r.Resource.GroupVersionKind(), r.Key.Namespace, r.Key.Name,
-		r.Resource.GroupVersionResource, r.Subresource, admission.Operation(r.Operation), nil, r.DryRun,
-		&user.DefaultInfo{Name: userName, Groups: userGroups()})
 }
 
 // objectOrNil makes a nil of the interface type.
