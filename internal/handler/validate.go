@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-go/kopf/internal/knownfields"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -22,6 +23,7 @@ var invalidInID = regexp.MustCompile(`[^-A-Za-z0-9_./<>]`)
 func (d *Declaration) validate() {
 	d.validateSelector()
 	d.validateID()
+	d.validateField()
 	d.validateFilters()
 	d.validateLimits()
 	d.validateTiming()
@@ -55,6 +57,23 @@ func (d *Declaration) validateID() {
 		}
 		d.addProblem(fmt.Errorf("%s %q: "+
 			"an id begins and ends with an ASCII letter or digit, and contains only these and -, _, ., /", trouble, d.ID))
+	}
+}
+
+// validateField records a path that no object has, if it is certain, and known what was meant: a Go type can
+// lack a field that the objects have.
+func (d *Declaration) validateField() {
+	known := knownfields.OfAnyObject()
+	what := "objects have"
+	if d.Object != nil {
+		known = knownfields.OfType(d.Object)
+		what = fmt.Sprintf("the type %T has", d.Object)
+	}
+	if d.Webhook.Subresource != "" { // the object can be of another kind
+		return
+	}
+	if missing := knownfields.Check(known, d.Field); missing != nil && missing.Nearest != nil {
+		d.addProblem(fmt.Errorf("%s no field %q: did you mean %q?", what, missing.Path, missing.Nearest))
 	}
 }
 
