@@ -59,6 +59,7 @@ var scenarios = map[string]struct {
 	"20-children":    {testEnsure, nil},
 	"21-drift":       {testDrift, nil},
 	"22-rollout":     {testRollout, nil},
+	"23-types":       {testTypes, nil},
 	"99-all-at-once": {testAllAtOnce, ginkgo.Label("admission")},
 	"storage":        {testStorage, nil},
 	"tutorial":       {testTutorial, nil},
