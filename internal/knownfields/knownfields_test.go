@@ -86,7 +86,7 @@ func TestPathsAreCheckedByASchema(t *testing.T) {
 
 func TestASchemaCanSayNothing(t *testing.T) {
 	preserving := parsed(t, definition)
-	preserving["spec"].(map[string]any)["preserveUnknownFields"] = true //nolint:errcheck // it is a mapping
+	preserving["spec"].(map[string]any)["preserveUnknownFields"] = true
 	for name, of := range map[string]Fields{
 		"a version that does not exist":      OfDefinition(parsed(t, definition), "v2"),
 		"no definition":                      OfDefinition(nil, "v1"),
@@ -132,8 +132,8 @@ type common struct {
 }
 
 type nested struct {
-	*nested `json:",inline"`
-	Depth   int `json:"depth"`
+	*nested `json:",inline"` //nolint:unused // it is found by reflection
+	Depth   int              `json:"depth"`
 }
 
 type coded struct{ A string }
