@@ -34,16 +34,21 @@ func (c *console) Write(piece []byte) (int, error) {
 
 // prefixed returns a writer that puts the name before each line.
 func (c *console) prefixed(name string) *prefixer {
-	return &prefixer{console: c, name: name, spoken: make(chan struct{})}
+	return &prefixer{console: c, name: name, spoken: make(chan struct{}), registered: make(chan struct{})}
 }
+
+// webhooksRegistered is what an operator logs when the cluster has its webhook configurations.
+const webhooksRegistered = "The cluster calls the admission handlers."
 
 // prefixer splits a stream into lines. Only the process behind it writes to it.
 type prefixer struct {
-	console *console
-	name    string
-	rest    []byte
-	once    sync.Once
-	spoken  chan struct{} // closed at the first line
+	console      *console
+	name         string
+	rest         []byte
+	speakOnce    sync.Once
+	spoken       chan struct{} // closed at the first line
+	registerOnce sync.Once
+	registered   chan struct{} // closed when the operator has registered its webhooks
 }
 
 func (p *prefixer) Write(piece []byte) (int, error) {
@@ -55,7 +60,10 @@ func (p *prefixer) Write(piece []byte) (int, error) {
 		}
 		p.console.line(p.name, string(line))
 		p.rest = rest
-		p.once.Do(func() { close(p.spoken) })
+		p.speakOnce.Do(func() { close(p.spoken) })
+		if bytes.Contains(line, []byte(webhooksRegistered)) {
+			p.registerOnce.Do(func() { close(p.registered) })
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -67,6 +68,30 @@ func (e example) build(ctx context.Context, watch *guard.Guard, out *console) (s
 		return "", errors.Join(fmt.Errorf("building %s: %w", e.dir, err), ctx.Err())
 	}
 	return watch.Wrap(binary)
+}
+
+// The packages of this module, and the one with servers for webhooks.
+const (
+	ownPackages    = "github.com/kopf-go/kopf/pkg/"
+	serversPackage = ownPackages + "webhook/servers"
+)
+
+// registersWebhooks reports whether the operator has a server for its webhooks: whether the program, or
+// a package that it imports, imports the servers. The packages of this module always do.
+func (e example) registersWebhooks(ctx context.Context) (bool, error) {
+	command := exec.CommandContext(ctx, "go", "list", "-deps", "-f", `{{.ImportPath}} {{join .Imports " "}}`, ".")
+	command.Dir = e.dir
+	listed, err := command.Output()
+	if err != nil {
+		return false, errors.Join(fmt.Errorf("listing the packages of %s: %w", e.dir, err), ctx.Err())
+	}
+	for line := range strings.Lines(string(listed)) {
+		packages := strings.Fields(line)
+		if !strings.HasPrefix(packages[0], ownPackages) && slices.Contains(packages, serversPackage) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // install creates the definitions of all examples, and those of this example, in the

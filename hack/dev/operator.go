@@ -58,6 +58,21 @@ func (o *operator) settle(ctx context.Context, atMost time.Duration) error {
 	return nil
 }
 
+// waitRegistered waits until the operator has said that the cluster calls its webhooks, for a limited
+// time, because its log can be silent.
+func (o *operator) waitRegistered(ctx context.Context, atMost time.Duration, out *console) error {
+	select {
+	case <-o.done:
+		return o.ended()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-o.output.registered:
+	case <-time.After(atMost):
+		out.say("The operator has not said within %s that the cluster calls its admission handlers. The sample object may be created without them.", atMost)
+	}
+	return nil
+}
+
 // ended returns the error for an operator that stopped unexpectedly.
 func (o *operator) ended() error {
 	if o.err != nil {

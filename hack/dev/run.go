@@ -14,6 +14,10 @@ import (
 // is created. It only makes the output easier to follow.
 const settleTime = 5 * time.Second
 
+// registerTime is how long to wait for the webhooks of the operator. Without them, the sample
+// would be created unchanged and unchecked, which looks as if the handlers did not work.
+const registerTime = 30 * time.Second
+
 // run builds the operator, runs it, and cleans up. It returns when the context is
 // canceled, when the operator exits, or with -once when the sample is handled.
 func run(ctx context.Context, opts options, out *console) (err error) {
@@ -46,6 +50,10 @@ func show(ctx context.Context, opts options, example example, binary string, tar
 	if err := example.install(target, out); err != nil {
 		return err
 	}
+	registers, err := example.registersWebhooks(ctx)
+	if err != nil {
+		return err
+	}
 	operator, err := startOperator(binary, opts.arguments, target, out.prefixed(example.name))
 	if err != nil {
 		return err
@@ -53,6 +61,11 @@ func show(ctx context.Context, opts options, example example, binary string, tar
 	defer operator.stop(out)
 	if err := operator.settle(ctx, settleTime); err != nil {
 		return err
+	}
+	if registers {
+		if err := operator.waitRegistered(ctx, registerTime, out); err != nil {
+			return err
+		}
 	}
 	sample, err := example.apply(ctx, target, out)
 	if err != nil {

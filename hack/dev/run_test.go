@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
 	"github.com/kopf-go/kopf/internal/binaries"
@@ -70,6 +73,33 @@ func TestOnceEndsWhenTheSampleIsHandled(t *testing.T) {
 	}
 	nothingIsLeft(g, terminal.String())
 	g.Expect(filepath.Glob(files)).To(gomega.BeEmpty())
+}
+
+// TestTheSampleMeetsTheWebhooks runs an example with admission handlers, which replace a string in the sample.
+func TestTheSampleMeetsTheWebhooks(t *testing.T) {
+	g := gomega.NewWithT(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	kubeconfigs := isolate(t)
+	terminal := &terminal{}
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, options{cluster: temporary, example: "17-admission"}, newConsole(terminal)) }()
+	g.Eventually(terminal.String, patience).Should(gomega.ContainSubstring("kopfexample/kopf-example-1: exists"))
+
+	found, err := filepath.Glob(kubeconfigs)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(found).To(gomega.HaveLen(1))
+	config, err := clientcmd.BuildConfigFromFlags("", found[0])
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	reader, err := client.New(config, client.Options{})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	sample := &unstructured.Unstructured{}
+	sample.SetAPIVersion("kopf.dev/v1")
+	sample.SetKind("KopfExample")
+	g.Expect(reader.Get(ctx, client.ObjectKey{Namespace: "default", Name: "kopf-example-1"}, sample)).To(gomega.Succeed())
+	g.Expect(sample.Object).To(gomega.HaveKeyWithValue("spec", gomega.HaveKeyWithValue("numbers", []any{int64(1), 2.5, int64(3)})))
+	cancel()
+	g.Expect(<-ended).To(gomega.Succeed())
 }
 
 func TestASignalStopsEverything(t *testing.T) {

@@ -362,7 +362,7 @@ func (d *Declaration) CallIsolated(ctx context.Context, c *Call) (result any, er
 func (d *Declaration) callObserved(ctx context.Context, c *Call) (result any, err error) {
 	err = ErrExited // unless the handler returns
 	observer, _ := ctx.Value(observerKey{}).(Observer)
-	end := observer(c)
+	end := observer.Begin(c)
 	defer func() { end(err) }()
 	defer recoverPanic(&err)
 	c.findMisfit(d)
@@ -373,9 +373,15 @@ func (d *Declaration) callObserved(ctx context.Context, c *Call) (result any, er
 	return result, err
 }
 
-// Observer is told about every call of a handler, and returns a function that is told the error.
-// It must be safe for concurrent use.
-type Observer func(c *Call) (end func(error))
+// Observer is told about the calls of handlers. It must be safe for concurrent use.
+type Observer interface {
+	// Begin is called before the function of a handler. The function that it returns is told the
+	// error of the handler.
+	Begin(c *Call) (end func(error))
+	// Fail is called after that if the attempt has failed although the function returned no error, as
+	// when its edit cannot be written.
+	Fail(c *Call, err error)
+}
 
 type observerKey struct{}
 
@@ -387,6 +393,13 @@ func WithObserver(ctx context.Context, observer Observer) context.Context {
 
 // IsObserved reports whether calls are observed: the operator runs in the test kit.
 func IsObserved(ctx context.Context) bool { return ctx.Value(observerKey{}) != nil }
+
+// ObserveFailure reports that a call has failed although its function returned no error.
+func ObserveFailure(ctx context.Context, c *Call, err error) {
+	if observer, ok := ctx.Value(observerKey{}).(Observer); ok {
+		observer.Fail(c, err)
+	}
+}
 
 // WithRecover calls the code of users, such as filters. A panic becomes a PanicError, and
 // runtime.Goexit ErrExited.

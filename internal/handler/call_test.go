@@ -158,9 +158,7 @@ func TestCallsEndWithAnError(t *testing.T) {
 			declared(t, d, err)
 			for where, ctx := range map[string]context.Context{
 				"called": t.Context(),
-				"observed": handler.WithObserver(t.Context(), func(*handler.Call) func(error) {
-					return func(err error) { expect("the observer", err) }
-				}),
+				"observed": handler.WithObserver(t.Context(), ends(func(err error) { expect("the observer", err) })),
 			} {
 				_, err := d.CallIsolated(ctx, changing(d, &handler.Cause{}))
 				expect(where, err)
@@ -186,13 +184,20 @@ func TestCallsEndWithAnError(t *testing.T) {
 	}
 }
 
+// ends is an observer that looks at the ends of calls only.
+type ends func(error)
+
+func (e ends) Begin(*handler.Call) func(error) { return e }
+
+func (ends) Fail(*handler.Call, error) {}
+
 func TestObservedHandlersAreCalledForMisfits(t *testing.T) {
 	untyped := false
 	look := func(_ context.Context, c *handler.Call) error { untyped = c.IsUntyped(); return nil }
 	d, err := handler.Delete(kex, typedOf(&corev1.Pod{}, look), handler.OnMisfit(handler.CallUntyped), handler.ID("look"))
 	c := handler.NewChange(declared(t, d, err), handler.CallContext{Body: object.NewBody(m{"spec": "text"})}, handler.Attempt{}, nil, cause.Delete,
 		func() *handler.Cause { return &handler.Cause{} })
-	ctx := handler.WithObserver(t.Context(), func(*handler.Call) func(error) { return func(error) {} })
+	ctx := handler.WithObserver(t.Context(), ends(func(error) {}))
 	if _, err := d.Call(ctx, c); err != nil || !untyped {
 		t.Errorf("got %v, untyped: %t", err, untyped)
 	}

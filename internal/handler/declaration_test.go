@@ -3,6 +3,7 @@ package handler_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/kopf-go/kopf/internal/handler"
@@ -15,16 +16,28 @@ func TestCallsAreObserved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []any
-	ctx := handler.WithObserver(t.Context(), func(c *handler.Call) func(error) {
-		got = append(got, c.Declaration.ID, c)
-		return func(err error) { got = append(got, err) }
-	})
+	observed := &observer{}
+	ctx := handler.WithObserver(t.Context(), observed)
 	c := changing(d, &handler.Cause{})
-	if _, _ = d.Call(t.Context(), c); len(got) != 0 || handler.IsObserved(t.Context()) {
-		t.Errorf("calls are observed without an observer: %v", got)
+	_, _ = d.Call(t.Context(), c)
+	handler.ObserveFailure(t.Context(), c, failure)
+	if len(observed.saw) != 0 || handler.IsObserved(t.Context()) {
+		t.Errorf("calls are observed without an observer: %v", observed.saw)
 	}
-	if _, _ = d.Call(ctx, c); len(got) != 3 || got[0] != "create" || got[1] != c || !errors.Is(got[2].(error), failure) || !handler.IsObserved(ctx) {
-		t.Errorf("got %v", got)
+	_, _ = d.Call(ctx, c)
+	refused := errors.New("refused")
+	handler.ObserveFailure(ctx, c, refused)
+	want := []any{"create", c, failure, c, refused}
+	if !slices.Equal(observed.saw, want) || !handler.IsObserved(ctx) {
+		t.Errorf("got %v", observed.saw)
 	}
 }
+
+type observer struct{ saw []any }
+
+func (o *observer) Begin(c *handler.Call) func(error) {
+	o.saw = append(o.saw, c.Declaration.ID, c)
+	return func(err error) { o.saw = append(o.saw, err) }
+}
+
+func (o *observer) Fail(c *handler.Call, err error) { o.saw = append(o.saw, c, err) }

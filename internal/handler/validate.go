@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-go/kopf/internal/knownfields"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -36,6 +37,7 @@ func (d *Declaration) validate() {
 	}
 
 	// The filters.
+	d.validateField()
 	if d.Field == nil && !(d.Value.IsZero() && d.ValueBefore.IsZero() && d.ValueAfter.IsZero()) {
 		d.addProblem(errors.New("Value, ValueBefore, and ValueAfter filter by the value of a field: add kopf.Field(...)"))
 	}
@@ -104,6 +106,23 @@ func (d *Declaration) validateSelector() {
 	d.addProblem(d.Children.Err())
 	if d.ChildObject == nil && d.Children == (selector.Selector{}) {
 		d.addProblem(errors.New("it has no resource of children: specify one with kopf.Resource(...), or pass a pointer to a Go type to kopf.OnChildOf"))
+	}
+}
+
+// validateField records a path that no object has, if it is certain, and known what was meant: a Go type can
+// lack a field that the objects have.
+func (d *Declaration) validateField() {
+	known := knownfields.OfAnyObject()
+	what := "objects have"
+	if d.Object != nil {
+		known = knownfields.OfType(d.Object)
+		what = fmt.Sprintf("the type %T has", d.Object)
+	}
+	if d.Webhook.Subresource != "" { // the object can be of another kind
+		return
+	}
+	if missing := knownfields.Check(known, d.Field); missing != nil && missing.Nearest != nil {
+		d.addProblem(fmt.Errorf("%s no field %q: did you mean %q?", what, missing.Path, missing.Nearest))
 	}
 }
 

@@ -51,6 +51,9 @@ func TestInvalidOptionsAreRejected(t *testing.T) {
 		"a field without keys": {
 			[]handler.ChangeOption{handler.Field()}, []string{"the field is empty"},
 		},
+		"a field of the metadata that no object has": {
+			[]handler.ChangeOption{handler.Field("metadata.lables.app")}, []string{`objects have no field "metadata.lables.app": did you mean "metadata.labels.app"?`},
+		},
 		"two fields": {
 			[]handler.ChangeOption{handler.Field("spec"), handler.Field("status")}, []string{"it has two fields: declare the handler once for each of them"},
 		},
@@ -138,6 +141,23 @@ func TestInvalidOptionsAreRejected(t *testing.T) {
 	}
 }
 
+// A Go type can be older than the resource, and only have a part of its fields.
+func TestFieldsThatMayExistAreAccepted(t *testing.T) {
+	typed := change(doNothing)
+	typed.Object = &corev1.Pod{}
+	for _, field := range []string{"spec.fromTheFuture", "spec.nodeSelector.zone", "metadata.annotations.any", "spec.nodeName"} {
+		if _, err := handler.ForField(selector.Selector{}, []string{field}, typed); err != nil {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if _, err := handler.ForField(kex, []string{"spec.siez"}, change(doNothing)); err != nil {
+		t.Error(err)
+	}
+	if _, err := handler.Validate(selector.Selector{}, typed, handler.Field("spec.nodeNam"), handler.Subresource("binding")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestInvalidFunctionsAndResourcesAreRejected(t *testing.T) {
 	tests := map[string]struct {
 		declare func() (*handler.Declaration, error)
@@ -164,6 +184,14 @@ func TestInvalidFunctionsAndResourcesAreRejected(t *testing.T) {
 				return handler.Delete(selector.New("a", "b", "c", "d"), change(doNothing))
 			},
 			[]string{`the delete handler "doNothing": the resource selector "a/b/c/d"`},
+		},
+		"a field that the Go type does not have": {
+			func() (*handler.Declaration, error) {
+				fn := change(doNothing)
+				fn.Object = &corev1.Pod{}
+				return handler.ForField(selector.Selector{}, []string{"spec.nodeNam"}, fn)
+			},
+			[]string{`the field handler "doNothing/spec.nodeNam": the type *v1.Pod has no field "spec.nodeNam": did you mean "spec.nodeName"?`},
 		},
 		"a field handler without a field": {
 			func() (*handler.Declaration, error) { return handler.ForField(kex, nil, change(doNothing)) },

@@ -8,7 +8,7 @@ import (
 )
 
 func TestWordsWithTypingMistakesAreFound(t *testing.T) {
-	known := []string{"create", "charge", "Changed", "charge", "charges", "x"}
+	known := []string{"create", "charge", "Changed", "charge", "charges", "x", "size"}
 	for word, want := range map[string][]string{
 		"charge":       {"charge", "charges", "Changed"},
 		"cretae":       {"create"},
@@ -17,6 +17,8 @@ func TestWordsWithTypingMistakesAreFound(t *testing.T) {
 		"entirely":     nil,
 		"":             {"x"},
 		"create-other": nil,
+		"siez":         {"size"},
+		"szie":         {"size"},
 	} {
 		if got := similar.Words(word, known); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", word, got, want)

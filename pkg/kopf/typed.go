@@ -2,10 +2,14 @@ package kopf
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/internal/handler"
@@ -124,8 +128,14 @@ func (t Typed[T]) Conditions() {
 //
 // For a daemon or a timer, that is after it has returned. A mutation gets the result of the
 // earlier handlers.
+//
+// The type must be that of the object, or have some of its fields. If it is a type of another kind in the
+// operator's scheme, the handler fails permanently.
 func Update[T client.Object](arguments interface{ Patch() *patch.Patch }, change func(T) error) {
 	arguments.Patch().Apply(func(u *unstructured.Unstructured) error {
+		if err := checkType[T](arguments, u); err != nil {
+			return Permanent(err)
+		}
 		before := newOf[T]()
 		after := newOf[T]()
 		for _, typed := range []T{before, after} {
@@ -147,4 +157,30 @@ func Update[T client.Object](arguments interface{ Patch() *patch.Patch }, change
 		u.Object = patch.ApplyMerge(u.Object, patch.Difference(from, to))
 		return nil
 	})
+}
+
+// checkType returns an error if T cannot be the type of the object. Without it, the fields that the
+// type shares with the object would be changed, and all others would be lost without a word. A type that the
+// scheme of the client does not have can be a part of the right one.
+func checkType[T client.Object](arguments any, u *unstructured.Unstructured) error {
+	typed := newOf[T]()
+	if any(typed) == nil {
+		return errors.New("kopf.Update was called with a function of an interface: use the type of the object, a pointer such as *v1.Pod")
+	}
+	of, ok := arguments.(interface{ Client() client.Client })
+	_, isPartial := any(typed).(*metav1.PartialObjectMetadata) // fits every object
+	if !ok || of.Client() == nil || isPartial {
+		return nil
+	}
+	kinds, _, err := of.Client().Scheme().ObjectKinds(typed)
+	if err != nil {
+		return nil //nolint:nilerr // the scheme does not know the type
+	}
+	object := u.GroupVersionKind()
+	isObject := func(kind schema.GroupVersionKind) bool { return kind.GroupKind() == object.GroupKind() }
+	if object.Kind == "" || slices.ContainsFunc(kinds, isObject) {
+		return nil
+	}
+	return fmt.Errorf("kopf.Update was called with a function of %T, which is the type of %s, but the object is a %s: use the type of the object",
+		typed, kinds[0].GroupKind(), object.GroupKind())
 }

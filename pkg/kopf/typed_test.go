@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -194,6 +196,44 @@ func TestUpdateReportsItsFailures(t *testing.T) {
 	broken["spec"] = "a text"
 	if got, err := p.Resolve(broken); err == nil || !strings.Contains(err.Error(), "the object does not fit *v1.Pod") {
 		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestUpdateNeedsTheTypeOfTheObject(t *testing.T) {
+	inScheme := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()
+	type partOfPod struct{ corev1.Pod }
+	for name, test := range map[string]struct {
+		client client.Client
+		update func(*Change)
+		want   string // empty: no error
+	}{
+		"its type": {inScheme, func(c *Change) {
+			Update(c, func(p *corev1.Pod) error { p.Spec.NodeName = "n2"; return nil })
+		}, ""},
+		"another type": {inScheme, func(c *Change) {
+			Update(c, func(m *corev1.ConfigMap) error { m.Data = map[string]string{"a": "b"}; return nil })
+		}, "kopf.Update was called with a function of *v1.ConfigMap, which is the type of ConfigMap, but the object is a Pod: use the type of the object"},
+		"another type, without a client": {nil, func(c *Change) {
+			Update(c, func(m *corev1.ConfigMap) error { m.Labels = map[string]string{"a": "c"}; return nil })
+		}, ""},
+		"a type that the scheme does not have": {inScheme, func(c *Change) {
+			Update(c, func(p *partOfPod) error { p.Labels["a"] = "c"; return nil })
+		}, ""},
+		"an interface": {inScheme, func(c *Change) {
+			Update(c, func(client.Object) error { return nil })
+		}, "kopf.Update was called with a function of an interface: use the type of the object, a pointer such as *v1.Pod"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			subject := handler.CallContext{Body: object.NewBody(pod()), Patch: &patch.Patch{}, Client: test.client}
+			test.update(changeOf(handler.NewCall(&handler.Declaration{}, subject, handler.Attempt{})))
+			got, err := subject.Patch.Resolve(pod())
+			switch {
+			case test.want == "" && (err != nil || len(got) == 0):
+				t.Errorf("got %v, %v", got, err)
+			case test.want != "" && (err == nil || !strings.HasSuffix(err.Error(), test.want) || !handler.IsPermanent(err)):
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 

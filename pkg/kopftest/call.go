@@ -62,7 +62,8 @@ type PostedEvent struct {
 //	outcome := kopftest.Call(t, createFn, object, kopftest.Old(before))
 //
 // The reason is an update with Old, a deletion if the object is being deleted, and otherwise
-// a creation. Sub-handlers are called once, after the handler. Filters and options of
+// a creation. Sub-handlers are called once, after the handler. If one fails, or if there is a mistake
+// in them, such as two with one id, the error of the outcome says which. Filters and options of
 // declarations play no role; for a handler of a field, use Field.
 func Call[A any](t testing.TB, fn func(context.Context, A) error, about client.Object, options ...CallOption) Outcome {
 	t.Helper()
@@ -205,9 +206,7 @@ type callOf struct {
 	settings callSettings
 	body     *object.Body
 	call     handler.CallContext
-	parent   *handler.Declaration
-	children []*handler.Declaration
-	problems []error
+	subs     subhandlers
 	warnings []string
 	events   []PostedEvent
 }
@@ -263,11 +262,12 @@ func (c *callOf) bodyOf(about client.Object) *object.Body {
 
 // about returns the call of a handler.
 func (c *callOf) about(d *handler.Declaration) *handler.Call {
+	c.subs = subhandlers{call: c, parent: d}
 	switch d.Kind {
 	case handler.OnChild:
 		return handler.NewChildCall(d, c.call, c.attempt(), c.childCall())
 	case handler.OnDrift:
-		return handler.NewDriftCall(d, c.call, c.change(d), c.drift())
+		return handler.NewDriftCall(d, c.call, c.change(d, &c.subs), c.drift())
 	case handler.OnMutate:
 		call := handler.NewCall(d, c.call, handler.Attempt{})
 		call.Review = c.review()
@@ -283,7 +283,7 @@ func (c *callOf) about(d *handler.Declaration) *handler.Call {
 	case handler.OnIndex:
 		return handler.NewCall(d, c.call, c.attempt())
 	default:
-		return c.change(d)
+		return c.change(d, &c.subs)
 	}
 }
 
@@ -293,7 +293,7 @@ func (c *callOf) attempt() handler.Attempt {
 }
 
 // change returns the call of a handler of changes, or of a sub-handler.
-func (c *callOf) change(d *handler.Declaration) *handler.Call {
+func (c *callOf) change(d *handler.Declaration, subs *subhandlers) *handler.Call {
 	var fields []object.Path
 	if c.settings.field != nil {
 		fields = append(fields, c.settings.field) // it can be in the status
@@ -305,7 +305,7 @@ func (c *callOf) change(d *handler.Declaration) *handler.Call {
 		before = about.Old
 	}
 	about.Diff = diff.Compute(before, about.New, diff.Full)
-	return handler.NewChange(d, c.call, c.attempt(), c, about.Reason, func() *handler.Cause { return about })
+	return handler.NewChange(d, c.call, c.attempt(), subs, about.Reason, func() *handler.Cause { return about })
 }
 
 func (c *callOf) reason() kopf.Reason {
@@ -338,12 +338,11 @@ func (c *callOf) invoke(d *handler.Declaration, call *handler.Call) error {
 	ctx := operator.WithCall(c.t.Context(), c.settings.client, c, reconcile.CallContext{
 		Body: func() *object.Body { return c.body }, Resource: *c.call.Resource, Logger: c.call.Logger,
 	})
-	c.parent = d
 	if _, err := d.CallIsolated(ctx, call); err != nil {
 		if panicked := (*handler.PanicError)(nil); errors.As(err, &panicked) {
 			c.t.Logf("The handler has panicked: %v\n%s", panicked.Value, panicked.Stack)
 		}
 		return err
 	}
-	return handler.WithRecover(func() error { return c.Execute(ctx) })
+	return handler.WithRecover(func() error { return c.subs.Execute(ctx) })
 }

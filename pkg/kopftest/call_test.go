@@ -64,6 +64,53 @@ func TestCallOfAChangeHandler(t *testing.T) {
 	}
 }
 
+func TestCallSaysWhatFailsInSubhandlers(t *testing.T) {
+	boom := errors.New("boom")
+	labelPart := func(name string) func(context.Context, *kopf.Change) error {
+		return func(_ context.Context, c *kopf.Change) error { c.Patch().SetLabel("part", name); return nil }
+	}
+	for name, test := range map[string]struct {
+		register func(*kopf.Change)
+		want     string
+		called   string
+	}{
+		"two with one id": {func(c *kopf.Change) {
+			c.Subhandler("a", labelPart("a"))
+			c.Subhandler("a", labelPart("a"))
+		}, `two sub-handlers have the id "a": each needs its own`, ""},
+		"an option of other handlers": {func(c *kopf.Change) {
+			c.Subhandler("a", labelPart("a"), kopf.Optional())
+		}, "kopf.Optional is an option of OnDelete: leave it out here", ""},
+		"an error": {func(c *kopf.Change) {
+			c.Subhandler("a", func(context.Context, *kopf.Change) error { return boom })
+			c.Subhandler("b", labelPart("b"))
+		}, `the sub-handler "a": boom`, "b"},
+		"an error in a sub-handler of a sub-handler": {func(c *kopf.Change) {
+			c.Subhandler("a", func(_ context.Context, c *kopf.Change) error {
+				c.Subhandler("b", func(context.Context, *kopf.Change) error { return boom })
+				return nil
+			})
+			c.Subhandler("b", labelPart("b"))
+		}, `the sub-handler "a/b": boom`, "b"},
+		"none": {func(c *kopf.Change) {
+			c.Subhandler("a", func(_ context.Context, c *kopf.Change) error {
+				c.Subhandler("b", labelPart("b"))
+				return nil
+			})
+		}, "", "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := kopftest.Call(t, func(_ context.Context, c *kopf.Change) error { test.register(c); return nil }, example("one"))
+			if (got.Err != nil) != (test.want != "") || got.Err != nil && !strings.Contains(got.Err.Error(), test.want) {
+				t.Errorf("got %v", got.Err)
+			}
+			if got.Object.GetLabels()["part"] != test.called {
+				t.Errorf("got %v", got.Object.GetLabels())
+			}
+		})
+	}
+}
+
 // A handler of a field sees the field alone, as in an operator.
 func TestCallOfAHandlerOfAField(t *testing.T) {
 	rescale := func(_ context.Context, c *kopf.Change) error {

@@ -3,6 +3,9 @@ package kopftest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -87,25 +90,49 @@ func Operation(operation admissionv1.Operation) CallOption {
 
 func (s schemeOption) applyToCall(c *callSettings) { c.scheme = s.scheme }
 
-// Register remembers a sub-handler. Handlers call it by Change.Subhandler.
-func (c *callOf) Register(d *handler.Declaration, err error) {
-	if err != nil {
-		c.problems = append(c.problems, err)
-		return
-	}
-	c.children = append(c.children, d)
+// subhandlers are those that one call of a handler, or of a sub-handler, registers.
+type subhandlers struct {
+	call     *callOf
+	parent   *handler.Declaration
+	handlers []*handler.Declaration
+	called   int // how many of them
+	problems []error
 }
 
-// Execute calls the sub-handlers.
-func (c *callOf) Execute(ctx context.Context) error {
-	children := c.children
-	c.children = nil
-	failures := c.problems
-	for _, child := range children {
-		sub := child.Under(c.parent)
-		if _, err := sub.Call(ctx, c.change(sub)); err != nil {
-			failures = append(failures, err)
+var _ handler.Subhandlers = (*subhandlers)(nil)
+
+// Register remembers a sub-handler. Handlers call it by Change.Subhandler.
+func (s *subhandlers) Register(d *handler.Declaration, err error) {
+	if err != nil {
+		s.problems = append(s.problems, err)
+		return
+	}
+	sub := d.Under(s.parent)
+	isSame := func(other *handler.Declaration) bool { return other.ID == sub.ID }
+	if slices.ContainsFunc(s.handlers, isSame) {
+		s.problems = append(s.problems, fmt.Errorf("%s: two sub-handlers have the id %q: each needs its own", d.DeclaredAt, d.ID))
+		return
+	}
+	s.handlers = append(s.handlers, sub)
+}
+
+// Execute calls the sub-handlers, each once. It calls none if there is a mistake in them, as an operator does.
+func (s *subhandlers) Execute(ctx context.Context) error {
+	if len(s.problems) > 0 {
+		return kopf.Permanent(errors.Join(s.problems...))
+	}
+	var failures []error
+	for s.called < len(s.handlers) {
+		sub := s.handlers[s.called]
+		s.called++
+		within := &subhandlers{call: s.call, parent: sub}
+		_, err := sub.Call(ctx, s.call.change(sub, within))
+		if err != nil {
+			_, id, _ := strings.Cut(sub.ID, "/") // without the parent, whose id the test does not know
+			failures = append(failures, fmt.Errorf("the sub-handler %q: %w", id, err))
+			continue
 		}
+		failures = append(failures, within.Execute(ctx))
 	}
 	return errors.Join(failures...)
 }

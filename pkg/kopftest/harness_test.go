@@ -95,6 +95,65 @@ func TestRetryAfterAnHour(t *testing.T) {
 	})
 }
 
+// A function that returns no error can have failed nevertheless.
+func TestCallsSayWhyAHandlerHasFailed(t *testing.T) {
+	for name, test := range map[string]struct {
+		fn   func(*kopf.Change)
+		want string
+	}{
+		"a mistake in its sub-handlers": {func(c *kopf.Change) {
+			c.Subhandler("a", func(context.Context, *kopf.Change) error { return nil })
+			c.Subhandler("a", func(context.Context, *kopf.Change) error { return nil })
+		}, `two sub-handlers have the id "fn/a": each needs its own`},
+		"a result that cannot be stored": {func(c *kopf.Change) { c.SetResult(func() {}) }, "the result cannot be stored in the status"},
+		"a patch that cannot be made":    {func(c *kopf.Change) { c.Patch().Set(func() {}, "spec", "size") }, `the patch of the field "spec.size" cannot be made`},
+		"a function of the patch": {func(c *kopf.Change) {
+			kopf.Update(c, func(*corev1.ConfigMap) error { return nil })
+		}, "the object is a KopfExample.kopf.dev: use the type of the object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			declare := func(r *kopf.Registry) {
+				r.OnCreate(examples, func(_ context.Context, c *kopf.Change) error { test.fn(c); return nil }, kopf.ID("fn"))
+			}
+			inVirtualTime(t, declare, func(t *testing.T, h *kopftest.Harness) {
+				h.Create(example("one"))
+				h.Settle()
+				calls := h.Calls("fn")
+				if len(calls) != 1 || calls[0].Err == nil || !strings.Contains(calls[0].String(), "failed: ") || !strings.Contains(calls[0].Err.Error(), test.want) {
+					t.Errorf("got %v", calls)
+				}
+			})
+		})
+	}
+}
+
+// The parent is called again until its sub-handlers are done, which is no failure.
+func TestCallsTellSubhandlersFromTheirParent(t *testing.T) {
+	declare := func(r *kopf.Registry) {
+		r.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
+			c.Subhandler("a", func(_ context.Context, c *kopf.Change) error {
+				if c.Retry() == 0 {
+					return kopf.Temporary(errors.New("not yet"), time.Minute)
+				}
+				return nil
+			})
+			return nil
+		}, kopf.ID("fn"))
+	}
+	inVirtualTime(t, declare, func(t *testing.T, h *kopftest.Harness) {
+		h.Create(example("one"))
+		h.Settle()
+		h.Advance(time.Minute)
+		want := strings.Join([]string{
+			"fn of ns/one, attempt 1, succeeded", "fn/a of ns/one, attempt 1, failed: not yet",
+			"fn of ns/one, attempt 2, succeeded", "fn/a of ns/one, attempt 2, succeeded",
+		}, "\n")
+		if got := summary(h.Calls()); got != want {
+			t.Errorf("got\n%s", got)
+		}
+	})
+}
+
 func TestStagesOfStoppingADaemon(t *testing.T) {
 	var stages []string
 	declare := func(r *kopf.Registry) {

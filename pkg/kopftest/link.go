@@ -36,7 +36,7 @@ func (l *link) isCut() bool { return l.alive.Err() != nil }
 // observe returns a context whose handlers are recorded as those of this run.
 func (l *link) observe(ctx context.Context) context.Context {
 	ctx = context.WithValue(ctx, linkKey{}, l)
-	return handler.WithObserver(ctx, l.recording.observer(l))
+	return handler.WithObserver(ctx, observer{recording: l.recording, from: l})
 }
 
 type linkKey struct{}

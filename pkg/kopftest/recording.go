@@ -1,6 +1,7 @@
 package kopftest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,7 +73,8 @@ type HandlerCall struct {
 	Running bool
 	// Took is how long the call took.
 	Took time.Duration
-	// Err is the error that the handler returned.
+	// Err is the error that the handler returned, or else why the call has failed nevertheless: a mistake
+	// in its sub-handlers, or a patch or a result that cannot be written.
 	Err error
 }
 
@@ -93,24 +95,47 @@ func (c HandlerCall) String() string {
 }
 
 // observer records the calls of one run.
-func (r *recording) observer(from *link) handler.Observer {
-	return func(c *handler.Call) func(error) {
-		if from.isCut() {
-			return func(error) {}
-		}
-		call := newCall(c)
-		r.add(func(r *recording) {
-			r.calls = append(r.calls, call)
-			r.tell("call:  ", call)
-		})
-		return func(err error) {
-			r.add(func(*recording) {
-				call.Running = false
-				call.Took = time.Since(call.At)
-				call.Err = err
-			})
-		}
+type observer struct {
+	recording *recording
+	from      *link
+}
+
+var _ handler.Observer = observer{}
+
+// Begin records a call. The function records its end.
+func (o observer) Begin(c *handler.Call) func(error) {
+	if o.from.isCut() {
+		return func(error) {}
 	}
+	call := newCall(c)
+	o.recording.add(func(r *recording) {
+		r.calls = append(r.calls, call)
+		r.tell("call:  ", call)
+	})
+	return func(err error) {
+		o.recording.add(func(*recording) {
+			call.Running = false
+			call.Took = time.Since(call.At)
+			call.Err = err
+		})
+	}
+}
+
+// Fail records why the latest call of a handler for the object has failed although it returned no error. A
+// handler whose sub-handlers are not done has not failed: they have separate calls.
+func (o observer) Fail(c *handler.Call, err error) {
+	if o.from.isCut() || errors.As(err, new(*handler.SubhandlersError)) {
+		return
+	}
+	failed := newCall(c)
+	o.recording.add(func(r *recording) {
+		for _, call := range slices.Backward(r.calls) {
+			if call.Handler == failed.Handler && call.Kind == failed.Kind && call.Resource == failed.Resource && call.Object == failed.Object {
+				call.Err = err
+				return
+			}
+		}
+	})
 }
 
 func newCall(c *handler.Call) *HandlerCall {

@@ -72,6 +72,7 @@ func (c consumer) SetUp(ctx context.Context, found discovery.SelectedResource) (
 	e.resources.put(r)
 	e.beginSeries(r)
 	e.startRollouts(ctx, r)
+	r.checkFields(ctx, e)
 	return r.Resource, nil
 }
 

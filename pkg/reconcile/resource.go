@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -78,6 +79,25 @@ func (r *resource) measured(d *handler.Declaration) metrics.Handler {
 // objects are children, so that there are no passes over its objects.
 func (r *resource) isObservedOnly() bool {
 	return len(r.Changing) == 0 && len(r.events) == 0 && len(r.Background) == 0 && len(r.Triggered) == 0
+}
+
+// checkFields logs the handlers of fields that the objects do not have: nothing else would say why they are not
+// called. It reads the definition later, if the operator watches definitions anyway.
+func (r *resource) checkFields(ctx context.Context, e *Engine) {
+	if !plan.HasFields(r.Declared) {
+		return
+	}
+	e.watcher.ReadDefinition(ctx, r.definitionName(), func(definition map[string]any) {
+		var scheme *runtime.Scheme
+		if e.Client != nil {
+			scheme = e.Client.Scheme()
+		}
+		for _, problem := range plan.UnknownFields(r.Declared, r.Resource.Resource, definition, scheme) {
+			if e.reported.First(problem.Error()) {
+				e.Logger.Error(problem, "A handler is for a field that does not exist.", "resource", r.Name)
+			}
+		}
+	})
 }
 
 // checkConditions returns an error if the resource cannot have conditions, or if no handler

@@ -59,6 +59,7 @@ var layers = []layer{
 	{name: "diff", folders: []string{"pkg/model/diff"}},
 	{name: "condition and memo", folders: []string{"internal/condition", "pkg/model/memo"}},
 	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
+	{name: "known fields", folders: []string{"internal/knownfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
 	{name: "binaries of control planes, manifests, terminals, function names, recomputed values, and schedules", folders: []string{"internal/schedule", "internal/binaries", "internal/guard", "internal/manifests", "internal/pty", "internal/function", "internal/recomputed"}},
 	{name: "backoff, rollout, stop, contention, sleep, report once, plural, program, and similar words", folders: []string{"pkg/backoff", "pkg/model/rollout", "pkg/model/stop", "pkg/internal/contention", "pkg/internal/sleep", "internal/isolate", "pkg/internal/reportonce", "pkg/internal/plural", "pkg/internal/program", "internal/similar"}},

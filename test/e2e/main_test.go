@@ -56,6 +56,7 @@ var scenarios = map[string]struct {
 	"15-timers":      {testTimers, ginkgo.Label("background")},
 	"16-indexing":    {testIndexing, nil},
 	"17-admission":   {testAdmission, ginkgo.Label("admission")},
+	"18-types":       {testTypes, nil},
 	"20-children":    {testEnsure, nil},
 	"21-drift":       {testDrift, nil},
 	"22-rollout":     {testRollout, nil},

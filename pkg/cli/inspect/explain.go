@@ -98,6 +98,7 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 	if note := c.startupNote(); note != "" {
 		e.Notes = append(e.Notes, note)
 	}
+	e.Notes = append(e.Notes, c.unknownFields(ctx, found)...)
 	return e, nil
 }
 

@@ -100,6 +100,7 @@ func (c *Cluster) NewPlan(ctx context.Context, namespace string, kinds ...string
 		}
 		plan.Resources = append(plan.Resources, *one)
 		plan.Notes = append(plan.Notes, one.notes...)
+		plan.Notes = append(plan.Notes, c.unknownFields(ctx, found)...)
 	}
 	if len(plan.Resources) > 0 {
 		plan.Notes = append(plan.Notes, "Sub-handlers and children are known only when their parents run, and are not counted.")

@@ -33,6 +33,8 @@ type Program struct {
 	// Needs are the declared uses of a client by handlers.
 	Needs    []registry.Need
 	Settings settings.Settings
+	// Scheme has the Go types of the operator. It can be nil.
+	Scheme *runtime.Scheme
 	// StartUp calls the startup handlers with a connection to the cluster, and returns the
 	// settings that they leave. Commands that only look do not call it.
 	StartUp func(context.Context, *rest.Config) (settings.Settings, error)
@@ -231,6 +233,23 @@ func (c *Cluster) addMissingFields(ctx context.Context, e *Explanation) {
 				name, problem, c.CommandLine.Kubectl("edit customresourcedefinitions "+name)))
 		}
 	}
+}
+
+// unknownFields says which handlers of a resource are for fields that its objects do not have. It says nothing if the
+// definition cannot be read.
+func (c *Cluster) unknownFields(ctx context.Context, found discovery.SelectedResource) (notes []string) {
+	if !c.inspector.HasFields(found) {
+		return nil
+	}
+	var definition map[string]any
+	read, err := c.objects.Resource(discovery.CustomResourceDefinitions).Get(ctx, found.Plural+"."+found.Group, metav1.GetOptions{})
+	if err == nil {
+		definition = read.Object
+	}
+	for _, problem := range c.inspector.UnknownFields(found, definition, c.Scheme) {
+		notes = append(notes, fmt.Sprintf("A handler is for a field that does not exist: %v", problem))
+	}
+	return notes
 }
 
 // Roles are the permissions that an operator needs: a list of objects for kubectl apply.

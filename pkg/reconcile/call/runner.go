@@ -26,6 +26,8 @@ type Edit struct {
 	// Revise returns the outcome of the attempt if a transformation of the patch fails: the
 	// same as if the handler had returned the error. Nil: the handler is not called again.
 	Revise func(err error) Outcome
+	// Failed is called if the edit cannot be written, so that its handler has failed. It can be nil.
+	Failed func(err error)
 	// Done is called exactly once: when the edit is written, rejected or overtaken, or
 	// when the object is gone. Nil: its author does not wait for that.
 	Done func()
@@ -301,6 +303,9 @@ func (c *Call) End() error {
 	d := c.subs.parent
 	if c.attempt.Allowed() && c.err == nil {
 		c.result, c.err = c.subs.afterParent(c.ctx, c.change)
+		if c.err != nil {
+			handler.ObserveFailure(c.ctx, c.change, c.err)
+		}
 	}
 	outcome := c.attempt.end(c.ctx, c.result, c.err)
 	var interruption *Interruption
@@ -330,6 +335,7 @@ func (c *Call) End() error {
 		r.Edits = append(r.Edits, Edit{
 			ID: d.ID, Result: outcome.Result, Patch: c.patch,
 			Revise: func(err error) Outcome { return c.attempt.evaluate(c.ctx, nil, err) },
+			Failed: func(err error) { handler.ObserveFailure(c.ctx, c.change, err) },
 		})
 	}
 	r.AfterAttempt(c.ctx, d, outcome)

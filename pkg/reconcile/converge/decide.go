@@ -124,6 +124,9 @@ func (c claim) check(ch *child, v view) error {
 		remove += " -n " + live.Namespace
 	}
 	switch {
+	case live.isControlledByOther(parent.UID) && parent.isNameOf(metav1.GetControllerOfNoCopy(v.object), live.Namespace):
+		return refuse("a former parent of this name, "+ControllerIn(v.object),
+			"the garbage collector of Kubernetes deletes it; in a cluster without one, such as that of envtest, delete it yourself: "+remove)
 	case live.isControlledByOther(parent.UID):
 		return refuse("another controller, "+ControllerIn(v.object), "rename the child, or, if that controller does not need the object, delete it: "+remove)
 	case c.hasLostLabel(live):

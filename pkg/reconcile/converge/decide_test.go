@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -149,6 +150,36 @@ func TestObjectsThatAnOwnerMayTakeOver(t *testing.T) {
 			text := refused.Owner + "; " + refused.Remedy
 			if !strings.HasPrefix(text, test.refusal) || test.live.Namespace == "" && strings.HasSuffix(text, " -n ") {
 				t.Errorf("got %s", text)
+			}
+		})
+	}
+}
+
+// Without a garbage collector, as on the API server of envtest, a child stays when its parent is deleted.
+func TestAChildOfADeletedParentOfTheNameIsLeftToTheGarbageCollector(t *testing.T) {
+	parent := Parent{UID: "new", GVK: schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "Shop"}}
+	parent.Key.Namespace, parent.Key.Name = "ns", "shop"
+	for name, test := range map[string]struct {
+		reference metav1.OwnerReference
+		namespace string
+		want      string
+	}{
+		"the name of the parent": {metav1.OwnerReference{APIVersion: "kopf.dev/v1beta1", Kind: "Shop", Name: "shop"}, "ns", "the object belongs to a former parent of this name, Shop.kopf.dev shop (uid old); it was not changed for Shop.kopf.dev ns/shop (uid new): the garbage collector of Kubernetes deletes it; in a cluster without one, such as that of envtest, delete it yourself: kubectl delete configmaps one -n ns"},
+		"another name":           {metav1.OwnerReference{APIVersion: "kopf.dev/v1", Kind: "Shop", Name: "other"}, "ns", "the object belongs to another controller, Shop.kopf.dev other"},
+		"another kind":           {metav1.OwnerReference{APIVersion: "kopf.dev/v1", Kind: "Web", Name: "shop"}, "ns", "the object belongs to another controller, Web.kopf.dev shop"},
+		"another group":          {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Shop", Name: "shop"}, "ns", "the object belongs to another controller, Shop.apps shop"},
+		"another namespace":      {metav1.OwnerReference{APIVersion: "kopf.dev/v1", Kind: "Shop", Name: "shop"}, "elsewhere", "the object belongs to another controller, Shop.kopf.dev shop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.reference.UID = "old"
+			test.reference.Controller = new(true)
+			live := &unstructured.Unstructured{Object: map[string]any{}}
+			live.SetOwnerReferences([]metav1.OwnerReference{test.reference})
+			ch := &child{Key: Key{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: test.namespace, Name: "one"}, resource: configMaps}
+			call := Call{Owner: Owner{Operator: "op", Handler: "children", Parent: parent}, Options: &convergence.Options{}}
+			d := newClaim(call, nil).decide(ch, view{live: &fact{Key: ch.Key, controller: "old"}, object: live})
+			if d.action != refuse || !strings.HasPrefix(d.refusal.Error(), test.want) {
+				t.Errorf("got %d, %v", d.action, d.refusal)
 			}
 		})
 	}

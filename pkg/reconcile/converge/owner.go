@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +25,13 @@ type Parent struct {
 // String returns "KopfExample.kopf.dev namespace/name".
 func (p Parent) String() string {
 	return convergence.Describe(p.GVK.GroupKind(), p.Key.Namespace, p.Key.Name)
+}
+
+// isNameOf reports whether an owner reference in the namespace names an object of the kind and the name of the
+// parent. With another uid, that is one that was deleted.
+func (p Parent) isNameOf(reference *metav1.OwnerReference, namespace string) bool {
+	return reference != nil && p.reaches(namespace) && reference.Name == p.Key.Name &&
+		schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind() == p.GVK.GroupKind()
 }
 
 // reaches reports whether the garbage collector deletes a child of the namespace together with

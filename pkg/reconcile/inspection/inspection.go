@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/internal/handler"
@@ -260,6 +261,17 @@ func (i *Inspector) HasConditions(found discovery.SelectedResource) bool {
 // operator without the permission to get it checks less.
 func (i *Inspector) CheckConditions(found discovery.SelectedResource, definition map[string]any, permitted bool) error {
 	return plan.CheckConditions(i.handlersOf(found).Declared, found.Resource, definition, permitted)
+}
+
+// HasFields reports whether a handler of a resource is for a field.
+func (i *Inspector) HasFields(found discovery.SelectedResource) bool {
+	return plan.HasFields(i.handlersOf(found).Declared)
+}
+
+// UnknownFields returns an error for each handler of a field that the objects of a resource do not have, as an operator
+// logs it. The definition is nil if there is none, or if it cannot be read.
+func (i *Inspector) UnknownFields(found discovery.SelectedResource, definition map[string]any, scheme *runtime.Scheme) []error {
+	return plan.UnknownFields(i.handlersOf(found).Declared, found.Resource, definition, scheme)
 }
 
 // handlersOf returns the handlers that passes over the objects of a resource call.

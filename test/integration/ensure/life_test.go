@@ -263,7 +263,7 @@ func TestRecreatedParentInheritsNothing(t *testing.T) {
 	b.expectGone(shop)
 	b.shop("one", map[string]any{"x": int64(1)})
 	// The garbage collector is not running here, so the former child is still there.
-	b.Eventually(b.logged("/theme", "belongs to another controller")).ShouldNot(gomega.BeEmpty(), b.story)
+	b.Eventually(b.logged("/theme", "belongs to a former parent of this name")).ShouldNot(gomega.BeEmpty(), b.story)
 	b.Expect(b.current(child).GetResourceVersion()).To(gomega.Equal(child.GetResourceVersion()))
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 const (
@@ -158,6 +159,26 @@ func TestAnOperatorThatDoesNotStartIsExplained(t *testing.T) {
 			s.Expect(test.lines).To(gomega.ContainElement(gomega.ContainSubstring(test.refusal)))
 		})
 	}
+}
+
+// A handler of a field that does not exist is never called, and nothing but the schema shows it.
+func TestAFieldThatDoesNotExistIsExplained(t *testing.T) {
+	s := newScene(t)
+	pruned := kopf.Resource("kopf.dev", "v1", "kopfpruneds")
+	s.OnUpdate(pruned, create, kopf.ID("fn"), kopf.Field("statsu.known"))
+	s.OnUpdate(pruned, create, kopf.ID("other"), kopf.Field("status.known"))
+	handlers, err := s.Declarations().Handlers(nil)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	c, err := inspect.Connect(t.Context(), cluster.Config(), inspect.Program{Handlers: handlers, Settings: s.settings})
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfPruned", s.namespace, "one", nil))).To(gomega.Succeed())
+	explained, err := c.Explain(t.Context(), inspect.Target{Kind: "kopfpruned", Namespace: s.namespace, Name: "one"})
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	planned, err := c.NewPlan(t.Context(), s.namespace)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	note := gomega.MatchRegexp(`^A handler is for a field that does not exist: .*table_conditions_test.go:\d+: the update handler "fn/statsu.known": the objects of kopfpruneds.v1.kopf.dev have no field "statsu.known": did you mean "status.known"\?$`)
+	s.Expect(explained.Notes).To(gomega.ContainElement(note))
+	s.Expect(planned.Notes).To(gomega.ContainElement(note))
 }
 
 const isRefused = "- An operator that may get the definition kopfpruneds.kopf.dev does not start: PLACE: the schema of kopfpruneds.v1.kopf.dev does not have the fields status.observedGeneration and status.conditions, so they would be lost: in the version v1 of its CustomResourceDefinition, add to the properties of status \"observedGeneration: {type: integer, format: int64, default: -1}\" and \"conditions: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}\"; or remove kopf.Conditions. One that may not get it starts, and its conditions are lost. To add the fields: kubectl edit customresourcedefinitions kopfpruneds.kopf.dev"

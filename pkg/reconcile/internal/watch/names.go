@@ -57,6 +57,14 @@ func (n *names) replace(all []*metav1.PartialObjectMetadata, _ string, another b
 	}
 }
 
+// has reports whether there is an object of the name.
+func (n *names) has(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_, found := n.versions[name]
+	return found
+}
+
 // sorted returns the names.
 func (n *names) sorted() []string {
 	n.mu.Lock()

@@ -34,6 +34,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -421,6 +422,43 @@ func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource
 	case <-ctx.Done():
 	}
 	return s
+}
+
+// ReadDefinition reads the definition of a custom resource in the background, and calls the function with it, or with nil
+// if the resource has none, or if it cannot be read. It needs no permission but that of the watch of definitions:
+// without that watch, and for other resources, it makes no request. Only the goroutine of Run calls it, such as in
+// Consumer.SetUp.
+func (w *Watcher) ReadDefinition(ctx context.Context, name string, then func(definition map[string]any)) {
+	if w.definitions == nil || !w.definitions.kept.has(name) {
+		then(nil)
+		return
+	}
+	w.running.Go(func() {
+		definition, err := w.readDefinition(ctx, name)
+		if err != nil {
+			w.Logger.V(1).Info("The definition cannot be read.", "definition", name, "reason", err.Error())
+			return
+		}
+		then(definition)
+	})
+}
+
+// readDefinition lists one definition, because the role can have the verbs list and watch alone.
+func (w *Watcher) readDefinition(ctx context.Context, name string) (map[string]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.Settings.Networking.RequestTimeout)
+	defer cancel()
+	api, err := dynamic.NewForConfigAndClient(w.REST, w.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	found, err := api.Resource(discovery.CustomResourceDefinitions).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Items) != 1 {
+		return nil, fmt.Errorf("there are %d", len(found.Items))
+	}
+	return found.Items[0].Object, nil
 }
 
 // patterns returns the patterns of the scope.

@@ -246,6 +246,9 @@ func (s *Session) failHandler(u *Update, edit call.Edit, err error) {
 		s.report.Log.V(1).Info("The object has no room for a condition.", "problem", err.Error())
 		return
 	}
+	if edit.Failed != nil {
+		edit.Failed(err)
+	}
 	var transform *patch.TransformError
 	if errors.As(err, &transform) && edit.Revise != nil {
 		outcome := edit.Revise(err)

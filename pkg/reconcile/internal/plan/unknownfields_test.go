@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+)
+
+func forField(t *testing.T, field string) registry.Handlers {
+	t.Helper()
+	fn := handler.Function{Origin: t, Call: func(context.Context, *handler.Call) (any, error) { return nil, nil }}
+	d, err := handler.Update(selector.New("any"), fn, handler.ID("fn"), handler.Field(field))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registry.Handlers{d}
+}
+
+func TestFieldsThatObjectsDoNotHaveAreFound(t *testing.T) {
+	shops := selector.Resource{Group: "kopf.dev", Version: "v1", Plural: "shops", Kind: "Shop"}
+	pods := selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod"}
+	definition := func(of m) m {
+		return m{"spec": m{"versions": []any{m{"name": "v1", "schema": m{"openAPIV3Schema": properties(m{"spec": of})}}}}}
+	}
+	sized := definition(properties(m{"size": m{"type": "integer"}}))
+	for name, test := range map[string]struct {
+		field      string
+		of         selector.Resource
+		definition map[string]any
+		want       string // empty if nothing is found
+	}{
+		"a field of the schema":               {"spec.size", shops, sized, ""},
+		"a mistyped field":                    {"spec.siez", shops, sized, `the update handler "fn/spec.siez": the objects of shops.v1.kopf.dev have no field "spec.siez": did you mean "spec.size"?`},
+		"a field unlike any other":            {"spec.entirely", shops, sized, `have no field "spec.entirely"`},
+		"an open schema":                      {"spec.siez", shops, definition(keeping()), ""},
+		"a resource without a known schema":   {"spec.siez", shops, nil, ""},
+		"a resource of Kubernetes":            {"spec.nodeName", pods, nil, ""},
+		"a mistyped field of such a resource": {"spec.nodeNam", pods, nil, `the objects of pods.v1 have no field "spec.nodeNam": did you mean "spec.nodeName"?`},
+		"a field of a newer Kubernetes":       {"spec.fromTheFuture", pods, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			declared := forField(t, test.field)
+			if !HasFields(declared) {
+				t.Error("the handler has no field")
+			}
+			got := UnknownFields(declared, test.of, test.definition, scheme.Scheme)
+			switch {
+			case test.want == "" && len(got) > 0:
+				t.Errorf("got %v", got)
+			case test.want != "" && (len(got) != 1 || !strings.HasSuffix(got[0].Error(), test.want) || !strings.Contains(got[0].Error(), ".go:")):
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+	if found := UnknownFields(forField(t, "spec.nodeNam"), pods, nil, nil); found != nil || HasFields(nil) {
+		t.Errorf("got %v", found)
+	}
+}
