@@ -44,6 +44,7 @@ func TestARestorationIsRepeatedIfTheChangeIsTakenBack(t *testing.T) {
 		h.Patch(one, `{"spec":{"size":4}}`)
 		expect("after the change", "4")
 		h.Patch(one, `{"spec":{"size":5}}`)
+		h.Settle() // the restoration is for what the operator knows
 		h.Patch(newTheme(), `{"data":{"size":"another"}}`)
 		expect("after the restoration", "5")
 		h.Patch(one, `{"spec":{"size":4}}`)
