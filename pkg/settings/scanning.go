@@ -17,8 +17,8 @@ import (
 // Specification: Scopes.
 type Scope struct {
 	// Namespaces are names and patterns of namespaces. The operator watches each namespace
-	// separately. See selector.Namespaces for patterns; they require the permission to list
-	// and watch namespaces. Default: none, which means one watch of the whole cluster.
+	// separately. See selector.Namespaces for patterns and for label selectors ("labels:team=web"); they require
+	// the permission to list and watch namespaces. Default: none, which means one watch of the whole cluster.
 	Namespaces []string
 }
 
@@ -47,6 +47,9 @@ func (s Settings) validateScope() error {
 		if faults := validation.IsDNS1123Label(name); name != "" && len(faults) > 0 {
 			problems = append(problems, fmt.Errorf("settings.Scope.Namespaces has %q, which is not a valid name of a namespace: %s", name, faults[0]))
 		}
+	}
+	if err := selector.Namespaces(s.Scope.Namespaces).Validate(); err != nil {
+		problems = append(problems, fmt.Errorf("settings.Scope.Namespaces: %w", err))
 	}
 	if patterns := selector.Namespaces(s.Scope.Namespaces).Patterns(); s.Scanning.Disabled && len(patterns) > 0 {
 		problems = append(problems, fmt.Errorf(

@@ -12,7 +12,6 @@ import (
 	"github.com/kopf-go/kopf/internal/condition"
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -57,12 +56,11 @@ func annotationsOf(of storage.DiffBase, body *object.Body) map[string]bool {
 }
 
 // outsideScope says that the operator does not see the objects of a namespace.
-func (p Program) outsideScope(namespace string) []string {
-	scope := selector.Namespaces(p.Settings.Scope.Namespaces)
-	if namespace == "" || scope.Match(namespace) {
+func (c *Cluster) outsideScope(namespace string) []string {
+	if namespace == "" || c.isServed(namespace) {
 		return nil
 	}
-	return []string{fmt.Sprintf("The operator serves the namespaces %s, and %s is none of them: it does not see the object.", strings.Join(scope, ", "), namespace)}
+	return []string{fmt.Sprintf("The operator serves the namespaces %s, and %s is none of them: it does not see the object.", strings.Join(c.Settings.Scope.Namespaces, ", "), namespace)}
 }
 
 // wants describes the filter of a handler that does not match, with the value of the object.

@@ -38,7 +38,7 @@ func (c *Cluster) meetings(ctx context.Context, s settings.Settings) ([]peering.
 	if scope := selector.Namespaces(s.Scope.Namespaces); followsScope && len(scope.Patterns()) > 0 {
 		all := c.objects.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
 		err = each(ctx, all, metav1.ListOptions{}, func(u *unstructured.Unstructured) {
-			if scope.Match(u.GetName()) {
+			if scope.Match(u.GetName(), u.GetLabels()) {
 				namespaces = append(namespaces, u.GetName())
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -56,6 +57,8 @@ type Cluster struct {
 	inspector *inspection.Inspector
 	served    discovery.Snapshot
 	resolved  discovery.Resolution
+	// isServed reports whether the operator serves a namespace.
+	isServed func(namespace string) bool
 }
 
 // Connect finds out what the cluster serves.
@@ -79,7 +82,25 @@ func Connect(ctx context.Context, config *rest.Config, program Program) (*Cluste
 		return nil, fmt.Errorf("the resources of the cluster cannot be discovered: %w", err)
 	}
 	c.resolved = discovery.Resolve(program.Handlers.Watching().Selectors(), c.served)
+	c.isServed, err = Served(ctx, objects, program.Settings.Scope.Namespaces)
+	if err != nil {
+		return nil, err
+	}
 	return c, nil
+}
+
+// Served returns a function that reports whether an operator with the scope serves a namespace. If labels decide, it lists
+// the namespaces.
+func Served(ctx context.Context, objects dynamic.Interface, scope selector.Namespaces) (func(namespace string) bool, error) {
+	labels := map[string]map[string]string{}
+	if scope.NeedsLabels() {
+		all := objects.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+		err := each(ctx, all, metav1.ListOptions{}, func(u *unstructured.Unstructured) { labels[u.GetName()] = u.GetLabels() })
+		if err != nil {
+			return nil, fmt.Errorf("the namespaces cannot be listed, and their labels decide which of them the operator serves (%s): %w", strings.Join(scope, "; "), err)
+		}
+	}
+	return func(namespace string) bool { return scope.Match(namespace, labels[namespace]) }, nil
 }
 
 // NoHandlersError means that the program declares no handlers for a resource.

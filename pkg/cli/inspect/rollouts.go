@@ -16,7 +16,6 @@ import (
 	"github.com/kopf-go/kopf/internal/verdict"
 	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 )
@@ -128,7 +127,7 @@ func (p *ResourcePlan) addAwaited(ctx context.Context, c *Cluster, found discove
 func (c *Cluster) rollout(ctx context.Context, found discovery.SelectedResource, h inspection.Handler) rollout {
 	r := rollout{Rollout: &inspection.Rollout{Declaration: h.Declaration}}
 	r.err = each(ctx, c.objects.Resource(found.GVR()), metav1.ListOptions{}, func(obj *unstructured.Unstructured) {
-		isServed := obj.GetNamespace() == "" || selector.Namespaces(c.Settings.Scope.Namespaces).Match(obj.GetNamespace())
+		isServed := obj.GetNamespace() == "" || c.isServed(obj.GetNamespace())
 		if isServed && c.inspector.Count(ctx, found, obj.Object, r.Rollout) != nil {
 			r.unknown++
 		}

@@ -205,11 +205,14 @@ func api(client dynamic.Interface, found selector.Resource, namespace string) dy
 
 // each calls a function for each page of the objects of a resource in the scope.
 func (r *Releaser) each(ctx context.Context, found discovery.SelectedResource, do func([]unstructured.Unstructured) error) error {
-	scope := selector.Namespaces(r.Settings.Scope.Namespaces)
+	isServed, err := inspect.Served(ctx, r.reading, r.Settings.Scope.Namespaces)
+	if err != nil {
+		return err
+	}
 	namespace := r.Namespace
 	return inspect.EachPage(ctx, api(r.reading, found.Resource, namespace), metav1.ListOptions{}, func(items []unstructured.Unstructured) error {
 		items = slices.DeleteFunc(items, func(obj unstructured.Unstructured) bool {
-			return namespace == "" && found.Namespaced && len(scope) > 0 && !scope.Match(obj.GetNamespace())
+			return namespace == "" && found.Namespaced && !isServed(obj.GetNamespace())
 		})
 		for i := range items {
 			if items[i].GetKind() == "" {

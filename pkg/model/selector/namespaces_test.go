@@ -1,6 +1,7 @@
 package selector_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/kopf-go/kopf/pkg/model/selector"
@@ -26,5 +27,38 @@ func TestClassesInPatternsOfNamespaces(t *testing.T) {
 				t.Errorf("%s fits %s: %v", test.name, test.pattern, got)
 			}
 		})
+	}
+}
+
+func TestNamespacesByTheirLabels(t *testing.T) {
+	scope := selector.Namespaces{"labels:team=web,tier in (a, b)", "other-*", "fixed"}
+	for name, test := range map[string]struct {
+		name   string
+		labels map[string]string
+		want   bool
+	}{
+		"all labels match":  {"one", map[string]string{"team": "web", "tier": "b"}, true},
+		"one does not":      {"one", map[string]string{"team": "web", "tier": "c"}, false},
+		"it has none":       {"one", nil, false},
+		"its name matches":  {"other-one", nil, true},
+		"its name is given": {"fixed", nil, true},
+	} {
+		if got := scope.Match(test.name, test.labels); got != test.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+	if !scope.NeedsLabels() || len(scope.Names()) != 1 || len(scope.Patterns()) != 2 || (selector.Namespaces{"a"}).NeedsLabels() {
+		t.Errorf("got %q, %q", scope.Names(), scope.Patterns())
+	}
+	for text, want := range map[string]string{
+		"labels:":          `the label selector "labels:" of namespaces is empty`,
+		"labels:team in ":  `the label selector "labels:team in " of namespaces cannot be read`,
+		"labels:team==web": "",
+		"labels:!team":     "",
+	} {
+		err := selector.Namespaces{text}.Validate()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: got %v", text, err)
+		}
 	}
 }

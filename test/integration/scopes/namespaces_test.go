@@ -5,8 +5,11 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/test/operators"
@@ -64,6 +67,33 @@ func TestNamespacePatternsSelectNamespaces(t *testing.T) {
 			g.Consistently(calls.all, "300ms").Should(gomega.ConsistOf(expected))
 		})
 	}
+}
+
+func TestNamespacesAreServedByTheirLabels(t *testing.T) {
+	t.Parallel()
+	g, calls, registry := gomega.NewWithT(t), &calls{}, kopf.NewRegistry()
+	prefix := cluster.Namespace(t)
+	registry.OnCreate(examples, calls.creations, kopf.ID("create"))
+	names := kopf.NewIndex(registry, examples, indexed, kopf.ID("names"))
+	for _, name := range []string{"-a", "-b"} {
+		namespace(t, g, prefix+name)
+		create(t, g, testenv.NewObject("KopfExample", prefix+name, "one", nil))
+	}
+	label := func(name, value string) {
+		merge := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"of":%s}}}`, value))
+		g.Expect(cluster.Client().Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: prefix + name}}, merge)).To(gomega.Succeed())
+	}
+	label("-a", `"`+prefix+`"`)
+	operators.Start(t, cluster.Config(), "", registry, scope("labels:of="+prefix))
+	g.Eventually(calls.all).Should(gomega.ConsistOf(prefix + "-a/one"))
+	label("-b", `"`+prefix+`"`)
+	g.Eventually(calls.all).Should(gomega.ConsistOf(prefix+"-a/one", prefix+"-b/one"))
+	g.Eventually(names.Len).Should(gomega.Equal(2))
+	label("-a", "null")
+	g.Eventually(names.Len).Should(gomega.Equal(1))
+	create(t, g, testenv.NewObject("KopfExample", prefix+"-a", "two", nil))
+	create(t, g, testenv.NewObject("KopfExample", prefix+"-b", "two", nil))
+	g.Eventually(calls.all).Should(gomega.ConsistOf(prefix+"-a/one", prefix+"-b/one", prefix+"-b/two"))
 }
 
 func TestCreatedAndDeletedNamespacesAreNoticed(t *testing.T) {

@@ -16,6 +16,8 @@ type nameStream = stream[*metav1.PartialObjectMetadata, *names]
 // can read it.
 type names struct {
 	changed func()
+	// wants says which objects matter.
+	wants func(*metav1.PartialObjectMetadata) bool
 
 	mu       sync.Mutex
 	versions map[string]string // by name
@@ -23,12 +25,18 @@ type names struct {
 
 var _ store[*metav1.PartialObjectMetadata] = (*names)(nil)
 
-func newNames(changed func()) *names { return &names{changed: changed, versions: map[string]string{}} }
+func newNames(wants func(*metav1.PartialObjectMetadata) bool, changed func()) *names {
+	return &names{changed: changed, wants: wants, versions: map[string]string{}}
+}
 
 // hasNewer returns false: the next list shows another history, and until then, no version matters.
 func (n *names) hasNewer(*metav1.PartialObjectMetadata) bool { return false }
 
 func (n *names) put(now *metav1.PartialObjectMetadata) {
+	if !n.wants(now) {
+		n.remove(now)
+		return
+	}
 	n.mu.Lock()
 	n.versions[now.Name] = now.ResourceVersion
 	n.mu.Unlock()
@@ -37,16 +45,21 @@ func (n *names) put(now *metav1.PartialObjectMetadata) {
 
 func (n *names) remove(last *metav1.PartialObjectMetadata) {
 	n.mu.Lock()
+	_, known := n.versions[last.Name]
 	delete(n.versions, last.Name)
 	n.mu.Unlock()
-	n.changed()
+	if known {
+		n.changed()
+	}
 }
 
 // replace reports nothing for another list of the same versions, unless they belong to another history.
 func (n *names) replace(all []*metav1.PartialObjectMetadata, _ string, another bool) {
 	now := make(map[string]string, len(all))
 	for _, object := range all {
-		now[object.Name] = object.ResourceVersion
+		if n.wants(object) {
+			now[object.Name] = object.ResourceVersion
+		}
 	}
 	n.mu.Lock()
 	same := maps.Equal(n.versions, now)

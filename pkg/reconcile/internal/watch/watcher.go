@@ -371,21 +371,26 @@ func (w *Watcher) watchForChanges(ctx context.Context) {
 		return
 	}
 	if w.definitions == nil {
-		w.definitions = w.watchNames(ctx, discovery.CustomResourceDefinitions, w.rediscover,
+		all := func(*metav1.PartialObjectMetadata) bool { return true }
+		w.definitions = w.watchNames(ctx, discovery.CustomResourceDefinitions, all, w.rediscover,
 			"Custom resource definitions may not be watched: the operator notices installed, changed, and removed ones late. "+
 				"Grant the permissions to list and watch customresourcedefinitions.apiextensions.k8s.io, or disable the scanning.")
 	}
-	hasPatterns := len(w.patterns()) > 0
+	patterns := selector.Namespaces(selector.Namespaces(w.Settings.Scope.Namespaces).Patterns())
+	hasPatterns := len(patterns) > 0
 	if w.namespaces == nil && hasPatterns {
-		w.namespaces = w.watchNames(ctx, discovery.Namespaces, w.reapply,
+		inScope := func(namespace *metav1.PartialObjectMetadata) bool {
+			return patterns.Match(namespace.Name, namespace.Labels)
+		}
+		w.namespaces = w.watchNames(ctx, discovery.Namespaces, inScope, w.reapply,
 			"Namespaces may not be watched: patterns select none, and only the named namespaces are watched. "+
 				"Grant the permissions to list and watch namespaces, or name them.")
 	}
 	w.schedule.Polling = w.definitions == nil || w.namespaces == nil && hasPatterns
 }
 
-// watchNames watches the names of a resource. It returns nil without permission.
-func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource, changed signal, forbidden string) *nameStream {
+// watchNames watches the names of the objects of a resource that matter. It returns nil without permission.
+func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource, wants func(*metav1.PartialObjectMetadata) bool, changed signal, forbidden string) *nameStream {
 	access, err := discovery.NewAccess(w.REST, w.HTTP, of)
 	if err != nil {
 		w.problems.reportOnce("The changes of "+of.Resource+" cannot be watched.", err)
@@ -411,7 +416,7 @@ func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource
 		}
 	}
 	w.problems.reported.Clear(forbidden)
-	s := newStream(metav1.NamespaceAll, newNames(changed.send))
+	s := newStream(metav1.NamespaceAll, newNames(wants, changed.send))
 	source := relist.NewSource(objects.Resource(of), w.Settings.Networking.RequestTimeout, w.Settings.Watching, nil, func(err error) {
 		w.problems.reportOnce("The changes of "+of.Resource+" cannot be watched now; this is retried.", err)
 	})
@@ -461,22 +466,12 @@ func (w *Watcher) readDefinition(ctx context.Context, name string) (map[string]a
 	return found.Items[0].Object, nil
 }
 
-// patterns returns the patterns of the scope.
-func (w *Watcher) patterns() selector.Namespaces {
-	return selector.Namespaces(w.Settings.Scope.Namespaces).Patterns()
-}
-
 // namespacesInScope returns the namespaces to watch: the named ones, whether they exist or
 // not, and the existing ones that match a pattern.
 func (w *Watcher) namespacesInScope() []string {
 	found := selector.Namespaces(w.Settings.Scope.Namespaces).Names()
 	if w.namespaces != nil {
-		patterns := w.patterns()
-		for _, name := range w.namespaces.kept.sorted() {
-			if patterns.Match(name) {
-				found = append(found, name)
-			}
-		}
+		found = append(found, w.namespaces.kept.sorted()...)
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
