@@ -17,6 +17,8 @@ type State struct {
 	Ready   bool // all objects that existed at the start are known, except those that may not be listed
 	Leading bool // this replica handles the objects, unless paused
 	Paused  bool // another operator handles the objects
+	// Startup is how long it took until Ready. It is zero until then.
+	Startup time.Duration
 
 	Queue      Queue
 	Calls      Calls
@@ -39,6 +41,8 @@ type Objects struct {
 	// Queued wait for a worker, Handling are in a pass, Delayed wait for the next attempt of
 	// a handler or of a write, and nothing is due for those at Rest.
 	Queued, Handling, Delayed, Rest int
+	// Contended are those to which the operator writes less often, because another client undoes its writes.
+	Contended int
 }
 
 // Index is the size of the index that a function fills.
@@ -119,6 +123,7 @@ type stateCollector struct {
 	watches, background, held    *prometheus.Desc
 	rollout, objects, indices    *prometheus.Desc
 	children, contended          *prometheus.Desc
+	startup, undone              *prometheus.Desc
 	events, expiry, build        *prometheus.Desc
 	buildInfo                    [3]string
 }
@@ -150,6 +155,8 @@ func newStateCollector(operator string, from *source) *stateCollector {
 		rollout:    gauge("kopf_rollout_objects", "Objects in the rollout of a revision of a handler, by state: waiting, running, done or failed.", "resource", "handler", "revision", "state"),
 		objects:    gauge("kopf_objects", "Objects, by state: queued, handling, delayed or rest.", "resource", "state"),
 		indices:    gauge("kopf_index_keys", "Keys of indices.", "handler"),
+		startup:    gauge("kopf_startup_seconds", "Seconds from the end of the startup handlers until all objects were known."),
+		undone:     gauge("kopf_objects_contended", "Objects to which the operator writes less often, because another client undoes its writes.", "resource"),
 		children:   gauge("kopf_children", "Children that handlers want, by state: ready, progressing or failed.", "resource", "handler", "state"),
 		contended:  gauge("kopf_children_contended", "Children that another client keeps changing.", "resource", "handler"),
 		events:     gauge("kopf_events_total", "Kubernetes events, by outcome: posted, suppressed, dropped or failed.", "outcome"),
@@ -163,7 +170,7 @@ func (c *stateCollector) Describe(into chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		c.ready, c.leading, c.paused, c.depth, c.oldest, c.workers, c.busy, c.awaited,
 		c.running, c.waiting, c.longest, c.abandoned, c.watches, c.background, c.held, c.rollout,
-		c.objects, c.indices, c.children, c.contended, c.events, c.expiry, c.build,
+		c.objects, c.undone, c.indices, c.children, c.contended, c.events, c.expiry, c.build, c.startup,
 	} {
 		into <- desc
 	}
@@ -180,6 +187,9 @@ func (c *stateCollector) Collect(into chan<- prometheus.Metric) {
 		into <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
 	show(c.ready, number(state.Ready))
+	if state.Startup > 0 {
+		show(c.startup, state.Startup.Seconds())
+	}
 	show(c.leading, number(state.Leading))
 	show(c.paused, number(state.Paused))
 	show(c.depth, float64(state.Queue.Depth))
@@ -206,6 +216,7 @@ func (c *stateCollector) Collect(into chan<- prometheus.Metric) {
 		show(c.objects, float64(o.Handling), o.Resource, "handling")
 		show(c.objects, float64(o.Delayed), o.Resource, "delayed")
 		show(c.objects, float64(o.Rest), o.Resource, "rest")
+		show(c.undone, float64(o.Contended), o.Resource)
 	}
 	for _, h := range state.Held {
 		show(c.held, float64(h.Objects), h.Resource, string(h.Reason))

@@ -36,7 +36,7 @@ func rank(s WatchStatus) int {
 func (e *Engine) State() metrics.State {
 	leading := e.leading.Load() // a standby replica is not paused
 	state := metrics.State{
-		Ready: e.isReady(), Leading: leading, Paused: leading && e.pause.isPaused(),
+		Ready: e.isReady(), Startup: e.watcher.Startup(), Leading: leading, Paused: leading && e.pause.isPaused(),
 		Queue: e.queueState(), Calls: e.countCalls(), Watches: countWatches(e.WatchStatuses()),
 		Background: []metrics.Background{e.countBackground(handler.OnDaemon), e.countBackground(handler.OnTimer)},
 	}
@@ -57,12 +57,14 @@ func (e *Engine) State() metrics.State {
 // countObjects counts the objects of each resource with handlers, by what happens to them.
 func (e *Engine) countObjects() (counts []metrics.Objects) {
 	known := e.currentQueue().Objects()
+	contended := e.writer.Contended()
 	for _, r := range e.resources.all() {
 		if r.isObservedOnly() {
 			continue
 		}
 		c := known[r.Name]
 		c.Resource = r.Name
+		c.Contended = contended[r.Name]
 		c.Rest = max(0, r.Size()-c.Queued-c.Handling-c.Delayed)
 		counts = append(counts, c)
 	}

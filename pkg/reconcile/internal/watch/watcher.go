@@ -139,6 +139,9 @@ type Watcher struct {
 	// definitions and namespaces are nil while they are not watched.
 	definitions, namespaces *nameStream
 
+	// startup is how long it took to list all objects, in nanoseconds; 0 until then.
+	startup atomic.Int64
+
 	mu sync.Mutex
 	// active are the watched resources, which only the goroutine of Run changes.
 	active map[string]*Resource
@@ -198,9 +201,13 @@ func (w *Watcher) Statuses() (all []Status) {
 	return all
 }
 
+// Startup returns how long Run took to list all objects. It returns 0 until then.
+func (w *Watcher) Startup() time.Duration { return time.Duration(w.startup.Load()) }
+
 // Run watches all selected resources and namespaces, as they appear and disappear, until the
 // context is done. The client is for the children, and has no cache; it is nil if there are none.
 func (w *Watcher) Run(ctx context.Context, cluster dynamic.Interface) error {
+	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
@@ -230,6 +237,7 @@ func (w *Watcher) Run(ctx context.Context, cluster dynamic.Interface) error {
 	if w.Handlers == 0 {
 		w.Logger.Info("No handler is declared: the operator does nothing. It uses the handlers in kopf.DefaultRegistry, unless Options.Registry is set.")
 	}
+	w.startup.Store(int64(time.Since(began)))
 	w.Logger.Info("The operator is running.", "resources", resources, "namespaces", w.Settings.Scope.Namespaces, "handlers", w.Handlers)
 	w.listed.set()
 	<-ctx.Done()

@@ -151,6 +151,20 @@ func (d *detector) delay(key identity) time.Duration {
 	return e.overwrites.Left(d.rule, time.Now())
 }
 
+// counts returns the numbers of objects under contention, by their resources.
+func (d *detector) counts() map[string]int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	counts := map[string]int{}
+	now := time.Now()
+	for key, e := range d.objects {
+		if e.overwrites.IsOpen(d.rule, now) {
+			counts[key.Resource]++
+		}
+	}
+	return counts
+}
+
 // scheduleCleanup schedules the removal of expired entries.
 func (d *detector) scheduleCleanup() {
 	if d.cleanupDue {

@@ -174,3 +174,25 @@ func TestDetectionCanBeDisabled(t *testing.T) {
 		t.Errorf("got %+v", w)
 	}
 }
+
+// An object counts as long as others undo what the operator writes.
+func TestContendedObjectsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		expect := func(when string, want int) {
+			t.Helper()
+			if got := w.detector.counts()[one.Resource]; got != want {
+				t.Errorf("%s: got %d", when, got)
+			}
+		}
+		for range threshold {
+			w.write(m{"spec": m{"x": "a"}})
+			expect("at first", 0)
+			w.others(m{"spec": m{"x": "b"}})
+		}
+		w.write(m{"spec": m{"x": "a"}})
+		expect("under contention", 1)
+		time.Sleep(time.Minute)
+		expect("afterward", 0)
+	})
+}

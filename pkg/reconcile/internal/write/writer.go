@@ -84,6 +84,9 @@ func (w *Writer) Open(s *State, t Target, r report.Reporter) *Session {
 	return session
 }
 
+// Contended returns the numbers of objects whose writes others undo again and again, by their resources.
+func (w *Writer) Contended() map[string]int { return w.contention.counts() }
+
 // ContentionDelay returns how long the object must be left alone because others undo the
 // operator's writes. Deletions do not wait.
 func (w *Writer) ContentionDelay(key object.Key, snapshot *object.Snapshot) time.Duration {
