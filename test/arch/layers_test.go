@@ -61,7 +61,7 @@ var layers = []layer{
 	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
 	{name: "binaries of control planes, manifests, terminals, function names, and recomputed values", folders: []string{"internal/binaries", "internal/guard", "internal/manifests", "internal/pty", "internal/function", "internal/recomputed"}},
-	{name: "backoff, rollout, stop, sleep, report once, plural, program, and similar words", folders: []string{"pkg/backoff", "pkg/model/rollout", "pkg/model/stop", "pkg/internal/sleep", "internal/isolate", "pkg/internal/reportonce", "pkg/internal/plural", "pkg/internal/program", "internal/similar"}},
+	{name: "backoff, rollout, stop, sleep, report once, plural, program, similar words, and golden files", folders: []string{"internal/golden", "pkg/backoff", "pkg/model/rollout", "pkg/model/stop", "pkg/internal/sleep", "internal/isolate", "pkg/internal/reportonce", "pkg/internal/plural", "pkg/internal/program", "internal/similar"}},
 }
 
 // vocabulary is the top layer of those that make no API calls.
