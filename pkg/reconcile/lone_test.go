@@ -30,6 +30,9 @@ type lone struct {
 	stop   chan struct{}
 }
 
+// marked is the content of an object that is being deleted.
+var marked = m{"metadata": m{"deletionTimestamp": "2024-02-14T16:58:25Z", "finalizers": []any{"kopf.zalando.org/KopfFinalizerMarker"}}}
+
 // newLone returns an operator for a new object with the content.
 func newLone(t *testing.T, content m, declare func(r *registry.Registry), more ...func(*Config)) *lone {
 	t.Helper()

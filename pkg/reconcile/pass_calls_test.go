@@ -53,26 +53,6 @@ func TestSuspensionIsReportedWhenItBegins(t *testing.T) {
 	}
 }
 
-// The object keeps its place in the line for a slot.
-func TestErrorKeepsTheTickets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLone(t, m{}, creating)
-		claim := func(name string) call.Claim {
-			return call.Claim{Key: keyOf(name), ID: "another", Pool: "pool", Limit: 1}
-		}
-		slot := l.engine.slots.Take(claim("b"))
-		l.engine.slots.CanTake(claim("a"))
-		l.pending()
-		if result, err := l.Reconcile(t.Context(), keyOf("a")); err != nil || result.RequeueAfter == 0 {
-			t.Errorf("got %v, %v: the object does not wait after the error", result, err)
-		}
-		l.engine.slots.Return(slot)
-		if l.engine.slots.CanTake(claim("c")) {
-			t.Error("another object passes this one")
-		}
-	})
-}
-
 // The object vanishes between the call of a handler and the write of its outcome.
 func TestDaemonsStopWithAnObjectThatVanishesInAPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

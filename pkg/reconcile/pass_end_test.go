@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/internal/registry"
-	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -97,21 +95,6 @@ func TestPassEndsAfterAnEditThatChangesNothing(t *testing.T) {
 	}
 }
 
-// People must clean up, so they must know.
-func TestHeldDeletionIsReported(t *testing.T) {
-	l := newLone(t, marked, func(r *registry.Registry) {
-		r.Add(handler.Delete(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
-			return handler.Permanent(errBroken)
-		}), handler.ID("delete"), handler.HoldOnFailure()))
-	})
-	if _, err := l.pass(); err != nil {
-		t.Fatal(err)
-	}
-	if l.server.object == nil || len(l.finalizers()) != 1 || !l.has(deletionHeld) {
-		t.Errorf("the object is gone, or nobody knows why it is not: %q", l.events)
-	}
-}
-
 // The end of the daemon continues the deletion, but what others have changed may matter now.
 func TestDeletionThatWaitsForADaemonSeesChanges(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -150,23 +133,5 @@ func TestDeletionThatWaitsForADaemonSeesChanges(t *testing.T) {
 				l.engine.supervisor.Stop(context.Background())
 			})
 		})
-	}
-}
-
-// The results of resume handlers in memory do not matter for an object that goes.
-func TestDeletionOfAPredecessorsObjectResumesNothing(t *testing.T) {
-	var called []string
-	note := func(id string) handler.Function {
-		return handlertest.Function(func(context.Context, *handler.Call) error { called = append(called, id); return nil })
-	}
-	l := newLone(t, patch.ApplyMerge(marked, recorded("delete", "delete")), func(r *registry.Registry) {
-		r.Add(handler.Delete(selector.New("kopfexamples"), note("delete"), handler.ID("delete")))
-		r.Add(handler.Resume(selector.New("kopfexamples"), note("resume"), handler.ID("resume")))
-	})
-	l.state().initial.Store(true)
-	l.server.change(m{"metadata": m{"finalizers": []any{"kopf.zalando.org/KopfFinalizerMarker", "another.dev/finalizer"}}})
-	p := l.begin()
-	if wake, err := l.end(p); err != nil || wake != 0 || p.rounds != 0 || !slices.Equal(called, []string{"delete"}) {
-		t.Errorf("got %d rounds, %s, %v, and calls of %q", p.rounds, wake, err, called)
 	}
 }

@@ -237,31 +237,6 @@ func TestPendingUpdateIsWrittenBeforeAnyDetection(t *testing.T) {
 	}
 }
 
-// A suspended object is left alone, also by its daemons.
-func TestSuspensionStopsDaemons(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var reason stop.Reason
-		l := newLone(t, m{}, func(r *registry.Registry) {
-			r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, task *handler.Call) error {
-				<-task.Stopped()
-				reason = task.StopReason()
-				return nil
-			}), handler.ID("daemon")))
-		})
-		l.rest()
-		synctest.Wait()
-		l.server.change(m{"metadata": m{"annotations": m{kopfPrefix + "request-suspend": "forever"}}})
-		if wake, err := l.pass(); err != nil || wake != 0 {
-			t.Fatalf("got %s, %v", wake, err)
-		}
-		synctest.Wait()
-		if !reason.Has(stop.Paused) || l.state().background.areDaemonsRunning() {
-			t.Errorf("got %v", reason)
-		}
-		l.engine.supervisor.Stop(context.Background())
-	})
-}
-
 // A panic of a filter must not end the process, and is an error of this object.
 func TestPanicIsAnErrorOfItsObject(t *testing.T) {
 	l := newLone(t, m{}, func(r *registry.Registry) {
@@ -275,20 +250,6 @@ func TestPanicIsAnErrorOfItsObject(t *testing.T) {
 	}
 	if running := l.engine.slots.Usage().Running; running != 0 {
 		t.Errorf("%d slots are lost", running)
-	}
-}
-
-// The error of a detection is one of the framework: no handler is called, nothing is written.
-func TestFailedDetectionEndsThePass(t *testing.T) {
-	l, base := newLoneWithBase(t, m{}, creating)
-	base.err = errBroken
-	p := l.begin()
-	if p.due != nil || !errors.Is(p.err, errBroken) || l.writes != 0 {
-		t.Errorf("got %v, %d writes", p.err, l.writes)
-	}
-	l.engine.permits.Release()
-	if l.state().seen {
-		t.Error("the object counts as seen")
 	}
 }
 

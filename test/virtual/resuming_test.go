@@ -56,3 +56,65 @@ func TestAResumeHandlerIsCalledAfterCyclesOfAnEarlierProcess(t *testing.T) {
 		}
 	})
 }
+
+// The results of resume handlers are only in the memory of a process: each process calls those that its predecessor may
+// have called in the cycle that it has left open, and none twice.
+func TestResumeHandlersOfAnUnfinishedCycleAreCalledOnceByEachProcess(t *testing.T) {
+	change := func(h *kopftest.Harness) { h.Patch(newExample(), `{"spec":{"size":4}}`) }
+	tests := map[string]struct {
+		before          func(h *kopftest.Harness) // the last process begins
+		updates, resume int                       // the calls
+	}{
+		"the predecessor has called it": {func(h *kopftest.Harness) {
+			h.Stop()
+			change(h)
+			h.Start()
+		}, 2, 2},
+		"the predecessor has not called it":        {change, 2, 1},
+		"there is no unfinished cycle":             {func(*kopftest.Harness) {}, 0, 1},
+		"the predecessor of the predecessor began": {func(h *kopftest.Harness) { change(h); h.Advance(time.Minute); h.Crash() }, 2, 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			withOperator(t, func(r *kopf.Registry) {
+				r.OnUpdate(examples, once, kopf.ID("update"))
+				r.OnResume(examples, ignore, kopf.ID("resume"))
+			}, func(t *testing.T, h *kopftest.Harness) {
+				h.Create(newExample())
+				h.Advance(time.Minute)
+				test.before(h)
+				h.Advance(time.Minute)
+				h.Crash()
+				h.Advance(3 * time.Hour)
+				if updates, resumed := h.Calls("update"), h.Calls("resume"); len(updates) != test.updates || len(resumed) != test.resume {
+					t.Errorf("got %v and %v", updates, resumed)
+				}
+				h.Patch(newExample(), `{"spec":{"size":5}}`)
+				h.Advance(3 * time.Hour)
+				if resumed := h.Calls("resume"); len(resumed) != test.resume {
+					t.Errorf("after a later change: got %v", resumed)
+				}
+			})
+		})
+	}
+}
+
+// A deletion resumes nothing: the results of resume handlers in memory do not matter for an object that goes.
+func TestDeletionOfAPredecessorsObjectResumesNothing(t *testing.T) {
+	withOperator(t, func(r *kopf.Registry) {
+		r.OnDelete(examples, once, kopf.ID("delete"))
+		r.OnResume(examples, ignore, kopf.ID("resume"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := newExample()
+		one.SetFinalizers([]string{"example.com/other"})
+		h.Create(one)
+		h.Advance(time.Minute)
+		h.Delete(one)
+		h.Advance(time.Minute)
+		h.Crash()
+		h.Advance(3 * time.Hour)
+		if deleted, resumed := h.Calls("delete"), h.Calls("resume"); len(deleted) != 2 || len(resumed) != 0 {
+			t.Errorf("got %v and %v", deleted, resumed)
+		}
+	})
+}
