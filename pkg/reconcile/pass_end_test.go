@@ -77,24 +77,6 @@ func TestPassContinuesIfThereIsMoreToDo(t *testing.T) {
 	}
 }
 
-// A resume handler leaves no record, so its edit may be all there is to write.
-func TestPassEndsAfterAnEditThatChangesNothing(t *testing.T) {
-	l := newLone(t, m{"spec": m{"size": 1}}, func(r *registry.Registry) {
-		r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("create")))
-		r.Add(handler.Resume(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
-			c.Context.Patch.Set(1, "spec", "size")
-			return nil
-		}), handler.ID("resume")))
-	})
-	l.rest()
-	l.state().initial.Store(true)
-	l.state().lifetime = lifetime{}
-	p := l.begin()
-	if wake, err := l.end(p); err != nil || wake != 0 || p.rounds != 0 {
-		t.Errorf("got %d rounds, %s, %v", p.rounds, wake, err)
-	}
-}
-
 // The end of the daemon continues the deletion, but what others have changed may matter now.
 func TestDeletionThatWaitsForADaemonSeesChanges(t *testing.T) {
 	for name, test := range map[string]struct {

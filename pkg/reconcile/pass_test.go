@@ -264,3 +264,34 @@ func TestEditsOfAGoneObjectAreFinished(t *testing.T) {
 		t.Errorf("got %v; the author of the edit still waits: %t", err, !done)
 	}
 }
+
+// This decides whether resume handlers are called once more after the cycle.
+func TestFirstLookKnowsWhoBeganTheCycle(t *testing.T) {
+	record := m{"metadata": m{"annotations": m{kopfPrefix + "create": `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"create","retries":1}`}}}
+	tests := map[string]struct {
+		content       m
+		initial, want bool
+	}{
+		"a record that is older than the process": {record, true, true},
+		"a record of an object created meanwhile": {record, false, false},
+		"no record": {m{}, true, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newLone(t, test.content, creating)
+			l.state().initial.Store(test.initial)
+			look := func() bool {
+				l.begin()
+				l.engine.permits.Release()
+				return l.state().startedByPredecessor
+			}
+			if look() != test.want || !l.state().seen {
+				t.Errorf("got %t", !test.want)
+			}
+			l.state().startedByPredecessor = false // the cycle has ended
+			if look() {
+				t.Error("another cycle counts as begun by the predecessor")
+			}
+		})
+	}
+}

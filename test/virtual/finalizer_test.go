@@ -70,6 +70,24 @@ func TestDaemonsNeedTheFinalizerWhileTheyRun(t *testing.T) {
 	})
 }
 
+// A daemon that has returned is not called again, so nothing must wait for it.
+func TestADaemonThatHasReturnedNeedsNoFinalizer(t *testing.T) {
+	withOperator(t, func(r *kopf.Registry) {
+		r.Daemon(examples, func(context.Context, *kopf.Task) error { time.Sleep(time.Hour); return nil }, kopf.ID("daemon"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := newExample()
+		h.Create(one)
+		h.Advance(time.Minute)
+		if h.Get(one); len(one.GetFinalizers()) != 1 {
+			t.Errorf("while it runs: %q", one.GetFinalizers())
+		}
+		h.Advance(2 * time.Hour)
+		if h.Get(one); len(one.GetFinalizers()) != 0 || len(h.Calls("daemon")) != 1 {
+			t.Errorf("afterwards: %q, and the calls %v", one.GetFinalizers(), h.Calls("daemon"))
+		}
+	})
+}
+
 // A suspended object is left alone, also by its daemons.
 func TestSuspensionStopsDaemons(t *testing.T) {
 	running, reason := false, stop.Reason(0)

@@ -3,6 +3,7 @@ package virtual
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -145,4 +146,23 @@ func TestOnlyOpenCyclesAreRead(t *testing.T) {
 			t.Errorf("got %d reads", before)
 		}
 	}, s.option())
+}
+
+// strangeBase is a storage with an essence that is not JSON.
+type strangeBase struct{ storage.DiffBase }
+
+func (strangeBase) Build(*object.Body, []object.Path) object.Essence {
+	return object.Essence{"spec": map[string]any{"x": math.NaN()}}
+}
+
+func TestEssenceThatCannotBeComparedIsAnError(t *testing.T) {
+	withOperator(t, func(r *kopf.Registry) {
+		r.Timer(examples, func(context.Context, *kopf.Tick) error { return nil }, kopf.ID("timer"), kopf.Interval(time.Hour), kopf.Idle(time.Minute))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		h.Create(newExample())
+		h.Advance(time.Hour)
+		if got := messages(h, "ReconcileError"); len(got) != 1 {
+			t.Errorf("got the events %q", got)
+		}
+	}, kopftest.Settings(func(s *kopf.Settings) { s.Persistence.DiffBase = strangeBase{storage.AnnotationsDiffBase{}} }))
 }

@@ -1,8 +1,14 @@
 package plan
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
+	"github.com/kopf-go/kopf/pkg/model/index"
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -75,5 +81,34 @@ func TestOnlyRecordsOfResumeHandlersCountForOtherChanges(t *testing.T) {
 		if got := progress.Load(test.handler.ID).Finished(); got != test.want {
 			t.Errorf("%s: it is not called: %t", name, got)
 		}
+	}
+}
+
+// The fields that handlers name belong to the essence, except those of indices.
+func TestFieldsOfHandlersBelongToTheEssence(t *testing.T) {
+	var r registry.Registry
+	fn := handlertest.Function(func(context.Context, *handler.Call) error { return nil })
+	field := handler.Field("status.phase") // twice, but counted once
+	r.Add(handler.Create(kexes, fn, handler.ID("c")))
+	r.Add(handler.Update(kexes, fn, handler.ID("u"), field))
+	r.Add(handler.ForField(kexes, []string{"status.phase"}, fn, handler.ID("f")))
+	r.Add(handler.Watch(kexes, fn, handler.ID("w"), handler.Field("status.event")))
+	r.Add(handler.Daemon(kexes, fn, handler.ID("d"), handler.Field("status.daemon")))
+	r.Add(handler.Timer(kexes, fn, handler.ID("t"), handler.Field("status.timer")))
+	r.Add(handler.Index(kexes, handlertest.Filling(index.New[string, string](), func(context.Context, *handler.Call) (any, error) { return nil, nil }), handler.ID("i"), handler.Field("status.index")))
+	all, err := r.Handlers(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorted := Sort(all)
+	var fields []string
+	for _, field := range sorted.Fields {
+		fields = append(fields, field.String())
+	}
+	if want := []string{"status.phase", "status.event", "status.daemon", "status.timer"}; !slices.Equal(fields, want) {
+		t.Errorf("got %q, want %q", fields, want)
+	}
+	if len(sorted.Changing) != 3 || len(sorted.IDs) != 3 || len(sorted.Background) != 2 || len(sorted.Declared) != 7 {
+		t.Errorf("got %+v", sorted)
 	}
 }
