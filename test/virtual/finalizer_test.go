@@ -70,6 +70,28 @@ func TestDaemonsNeedTheFinalizerWhileTheyRun(t *testing.T) {
 	})
 }
 
+// The deletion handlers have ended long before the daemon, which may still need the object.
+func TestDeletionWaitsForDaemonsAfterItsHandlers(t *testing.T) {
+	running, reason := false, stop.Reason(0)
+	withOperator(t, func(r *kopf.Registry) {
+		withDaemon(r, &running, &reason, 10*time.Minute)
+		r.OnDelete(examples, ignore, kopf.ID("delete"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		createAll(h, "accompanied", "one")
+		h.Advance(time.Minute)
+		one := exampleNamed("one")
+		h.Delete(one)
+		h.Advance(time.Minute)
+		if !running || !h.Exists(one) || len(h.Calls("delete")) != 1 {
+			t.Errorf("the daemon runs: %t; the object exists: %t, after %v", running, h.Exists(one), h.Calls("delete"))
+		}
+		h.Advance(10 * time.Minute)
+		if running || h.Exists(one) || len(h.Calls("delete")) != 1 {
+			t.Errorf("the daemon runs: %t; the object exists: %t, after %v", running, h.Exists(one), h.Calls("delete"))
+		}
+	})
+}
+
 // A daemon that has returned is not called again, so nothing must wait for it.
 func TestADaemonThatHasReturnedNeedsNoFinalizer(t *testing.T) {
 	withOperator(t, func(r *kopf.Registry) {

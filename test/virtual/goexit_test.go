@@ -89,6 +89,11 @@ func TestCodeThatEndsItsGoroutineHasFailed(t *testing.T) {
 				if got := exits.Load(); got == 0 || test.often && got <= 3 {
 					t.Errorf("it was called %d times", got)
 				}
+				if bad := slices.DeleteFunc(h.Calls(), func(c kopftest.HandlerCall) bool {
+					return c.Object != "default/bad" || c.Handler != "other" || c.Kind != "create"
+				}); name == "a handler" && (len(bad) != 4 || bad[3].Attempt != 4) {
+					t.Errorf("got %v, want three attempts that count, and one more", bad)
+				}
 				if called := slices.Sorted(slices.Values(calledFor(h, "fn"))); !slices.Equal(called, []string{"bad", "good"}) {
 					t.Errorf("the other handler was called for %v", called)
 				}

@@ -118,3 +118,26 @@ func TestDeletionOfAPredecessorsObjectResumesNothing(t *testing.T) {
 		}
 	})
 }
+
+// A copy brings the annotations of its original. It is not older than the process, which resumes only such objects.
+func TestCopyOfAHandledObjectIsNotResumed(t *testing.T) {
+	withOperator(t, func(r *kopf.Registry) {
+		r.OnCreate(examples, ignore, kopf.ID("create"))
+		r.OnResume(examples, ignore, kopf.ID("resume"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := newExample()
+		h.Create(one)
+		h.Advance(time.Minute)
+		h.Get(one)
+		h.Create(copyOf(one, "two"))
+		h.Advance(time.Minute)
+		if created, resumed := calledFor(h, "create"), h.Calls("resume"); len(created) != 1 || len(resumed) > 0 {
+			t.Errorf("created are %q, and %v", created, resumed)
+		}
+		h.Restart()
+		h.Advance(time.Minute)
+		if resumed := calledFor(h, "resume"); len(resumed) != 2 {
+			t.Errorf("after a restart, resumed are %q", resumed)
+		}
+	})
+}
