@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/internal/registry"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -115,5 +117,23 @@ func TestDeletionThatWaitsForADaemonSeesChanges(t *testing.T) {
 				l.engine.supervisor.Stop(context.Background())
 			})
 		})
+	}
+}
+
+// The results of resume handlers in memory do not matter for an object that goes.
+func TestDeletionOfAPredecessorsObjectResumesNothing(t *testing.T) {
+	var called []string
+	note := func(id string) handler.Function {
+		return handlertest.Function(func(context.Context, *handler.Call) error { called = append(called, id); return nil })
+	}
+	l := newLone(t, patch.ApplyMerge(marked, m{"metadata": m{"annotations": m{kopfPrefix + "delete": `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"delete","retries":1}`}}}), func(r *registry.Registry) {
+		r.Add(handler.Delete(selector.New("kopfexamples"), note("delete"), handler.ID("delete")))
+		r.Add(handler.Resume(selector.New("kopfexamples"), note("resume"), handler.ID("resume")))
+	})
+	l.state().initial.Store(true)
+	l.server.change(m{"metadata": m{"finalizers": []any{"kopf.zalando.org/KopfFinalizerMarker", "another.dev/finalizer"}}})
+	p := l.begin()
+	if wake, err := l.end(p); err != nil || wake != 0 || p.rounds != 0 || !slices.Equal(called, []string{"delete"}) {
+		t.Errorf("got %d rounds, %s, %v, and calls of %q", p.rounds, wake, err, called)
 	}
 }

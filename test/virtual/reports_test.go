@@ -34,6 +34,7 @@ func TestSupersededCauseIsLogged(t *testing.T) {
 func TestCauseWithoutHandlersIsRecorded(t *testing.T) {
 	withOperator(t, func(r *kopf.Registry) {
 		r.OnUpdate(examples, ignore, kopf.ID("update"))
+		r.OnResume(examples, ignore, kopf.ID("resume"), labeled("other"))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		h.Create(newExample())
 		h.Advance(time.Minute)
@@ -43,7 +44,7 @@ func TestCauseWithoutHandlersIsRecorded(t *testing.T) {
 		h.Restart()
 		h.Advance(time.Minute)
 		for _, line := range h.Logs() {
-			if strings.Contains(line.Message, "resumption") {
+			if strings.Contains(line.Message, "resum") {
 				t.Errorf("got %v", line)
 			}
 		}

@@ -99,22 +99,21 @@ func TestResumeHandlersOfAnUnfinishedCycleAreCalledOnceByEachProcess(t *testing.
 	}
 }
 
-// A deletion resumes nothing: the results of resume handlers in memory do not matter for an object that goes.
-func TestDeletionOfAPredecessorsObjectResumesNothing(t *testing.T) {
+// Resume handlers take part in the change that supersedes a resumption. What has ended there is not called again.
+func TestResumeHandlersThatHaveEndedAreNotCalledForTheNextChange(t *testing.T) {
 	withOperator(t, func(r *kopf.Registry) {
-		r.OnDelete(examples, once, kopf.ID("delete"))
-		r.OnResume(examples, ignore, kopf.ID("resume"))
+		r.OnResume(examples, ignore, kopf.ID("quick"))
+		r.OnResume(examples, once, kopf.ID("retried"))
+		r.OnUpdate(examples, ignore, kopf.ID("update"))
 	}, func(t *testing.T, h *kopftest.Harness) {
-		one := newExample()
-		one.SetFinalizers([]string{"example.com/other"})
-		h.Create(one)
+		h.Create(newExample())
 		h.Advance(time.Minute)
-		h.Delete(one)
+		h.Restart()
 		h.Advance(time.Minute)
-		h.Crash()
+		h.Patch(newExample(), `{"spec":{"size":4}}`)
 		h.Advance(3 * time.Hour)
-		if deleted, resumed := h.Calls("delete"), h.Calls("resume"); len(deleted) != 2 || len(resumed) != 0 {
-			t.Errorf("got %v and %v", deleted, resumed)
+		if quick, retried, updated := h.Calls("quick"), h.Calls("retried"), h.Calls("update"); len(quick) != 1 || len(retried) != 2 || len(updated) != 1 {
+			t.Errorf("got %v, %v, and %v", quick, retried, updated)
 		}
 	})
 }
