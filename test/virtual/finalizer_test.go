@@ -3,6 +3,7 @@ package virtual
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,14 +12,33 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/stop"
 )
 
-// withDaemon declares a daemon that notes whether it runs, and why it was stopped. It ends a while later.
-func withDaemon(r *kopf.Registry, running *bool, reason *stop.Reason, farewell time.Duration) {
+// companion is a daemon that knows whether it runs, and why it was stopped. It ends a while later.
+type companion struct {
+	mu      sync.Mutex
+	running bool
+	reason  stop.Reason
+}
+
+func (c *companion) set(running bool, reason stop.Reason) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running = running
+	c.reason = reason
+}
+
+func (c *companion) state() (running bool, reason stop.Reason) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running, c.reason
+}
+
+func (c *companion) declare(r *kopf.Registry, farewell time.Duration) {
 	r.Daemon(examples, func(_ context.Context, task *kopf.Task) error {
-		*running = true
+		c.set(true, 0)
 		<-task.Stopped()
-		*reason = task.StopReason()
+		c.set(true, task.StopReason())
 		time.Sleep(farewell)
-		*running = false
+		c.set(false, task.StopReason())
 		return nil
 	}, kopf.ID("daemon"), labeled("accompanied"), kopf.CancellationBackoff(time.Hour))
 }
@@ -31,9 +51,9 @@ const (
 
 // A daemon needs the finalizer while it runs, and a timer never does.
 func TestDaemonsNeedTheFinalizerWhileTheyRun(t *testing.T) {
-	running, reason := false, stop.Reason(0)
+	var daemon companion
 	withOperator(t, func(r *kopf.Registry) {
-		withDaemon(r, &running, &reason, 10*time.Minute)
+		daemon.declare(r, 10*time.Minute)
 		r.Timer(examples, func(context.Context, *kopf.Tick) error { return nil }, kopf.ID("timer"), kopf.Interval(time.Hour), labeled("timed"))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		one := newExample()
@@ -42,6 +62,7 @@ func TestDaemonsNeedTheFinalizerWhileTheyRun(t *testing.T) {
 			t.Helper()
 			h.Advance(time.Minute)
 			h.Get(one)
+			running, _ := daemon.state()
 			if got := one.GetFinalizers(); len(got) != finalizers || running != isRunning {
 				t.Errorf("%s: got the finalizers %q; the daemon runs: %t", when, got, running)
 			}
@@ -55,7 +76,7 @@ func TestDaemonsNeedTheFinalizerWhileTheyRun(t *testing.T) {
 		expect("a daemon runs that does not match anymore", 1, true)
 		h.Advance(10 * time.Minute)
 		expect("the daemon has ended", 0, false)
-		if !reason.Has(stop.Mismatch) {
+		if _, reason := daemon.state(); !reason.Has(stop.Mismatch) {
 			t.Errorf("got %v", reason)
 		}
 		h.Patch(one, toAccompanied)
@@ -64,6 +85,7 @@ func TestDaemonsNeedTheFinalizerWhileTheyRun(t *testing.T) {
 		expect("a daemon runs while its object is being deleted", 1, true)
 		h.Patch(one, `{"metadata": {"annotations": {"example.com/note": "x"}}}`) // others change the object meanwhile
 		h.Advance(10 * time.Minute)
+		running, reason := daemon.state()
 		if h.Exists(one) || running || !reason.Has(stop.Deleted) {
 			t.Errorf("the object exists: %t; the daemon runs: %t, %v", h.Exists(one), running, reason)
 		}
@@ -72,9 +94,9 @@ func TestDaemonsNeedTheFinalizerWhileTheyRun(t *testing.T) {
 
 // The deletion handlers have ended long before the daemon, which may still need the object.
 func TestDeletionWaitsForDaemonsAfterItsHandlers(t *testing.T) {
-	running, reason := false, stop.Reason(0)
+	var daemon companion
 	withOperator(t, func(r *kopf.Registry) {
-		withDaemon(r, &running, &reason, 10*time.Minute)
+		daemon.declare(r, 10*time.Minute)
 		r.OnDelete(examples, ignore, kopf.ID("delete"))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		createAll(h, "accompanied", "one")
@@ -82,10 +104,12 @@ func TestDeletionWaitsForDaemonsAfterItsHandlers(t *testing.T) {
 		one := exampleNamed("one")
 		h.Delete(one)
 		h.Advance(time.Minute)
+		running, _ := daemon.state()
 		if !running || !h.Exists(one) || len(h.Calls("delete")) != 1 {
 			t.Errorf("the daemon runs: %t; the object exists: %t, after %v", running, h.Exists(one), h.Calls("delete"))
 		}
 		h.Advance(10 * time.Minute)
+		running, _ = daemon.state()
 		if running || h.Exists(one) || len(h.Calls("delete")) != 1 {
 			t.Errorf("the daemon runs: %t; the object exists: %t, after %v", running, h.Exists(one), h.Calls("delete"))
 		}
@@ -112,15 +136,15 @@ func TestADaemonThatHasReturnedNeedsNoFinalizer(t *testing.T) {
 
 // A suspended object is left alone, also by its daemons.
 func TestSuspensionStopsDaemons(t *testing.T) {
-	running, reason := false, stop.Reason(0)
+	var daemon companion
 	withOperator(t, func(r *kopf.Registry) {
-		withDaemon(r, &running, &reason, 0)
+		daemon.declare(r, 0)
 	}, func(t *testing.T, h *kopftest.Harness) {
 		createAll(h, "accompanied", "one")
 		h.Advance(time.Minute)
 		h.Patch(exampleNamed("one"), `{"metadata": {"annotations": {"kopf.zalando.org/request-suspend": "forever"}}}`)
 		h.Advance(time.Minute)
-		if running || !reason.Has(stop.Paused) {
+		if running, reason := daemon.state(); running || !reason.Has(stop.Paused) {
 			t.Errorf("the daemon runs: %t, %v", running, reason)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,25 +16,46 @@ import (
 
 var errStorage = errors.New("the storage is down")
 
-// unreliable is a storage whose parts fail while they are named.
+// unreliable is a storage of which a part can fail. It is safe for concurrent use.
 type unreliable struct {
-	storage.DiffBase
-	storage.CycleBase
-	storage.Progress
-
-	broken string
 	panics bool
+
+	mu     sync.Mutex
+	broken string
 	reads  int // of open cycles
 }
 
-func (s *unreliable) fail(part string) error {
-	if s.broken == part && s.panics {
-		panic("oops")
+// breaks lets a part fail, or none.
+func (s *unreliable) breaks(part string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = part
+}
+
+// countReads returns the number of reads of open cycles since the last call.
+func (s *unreliable) countReads() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count := s.reads
+	s.reads = 0
+	return count
+}
+
+func (s *unreliable) read(part string) error {
+	s.mu.Lock()
+	broken := s.broken
+	if part == "the open cycle" {
+		s.reads++
 	}
-	if s.broken == part {
+	s.mu.Unlock()
+	switch {
+	case broken != part:
+		return nil
+	case s.panics:
+		panic("oops")
+	default:
 		return errStorage
 	}
-	return nil
 }
 
 // bases is the part of it for the diff base and the open cycle.
@@ -45,15 +67,14 @@ type bases struct {
 }
 
 func (b bases) Fetch(ctx context.Context, body *object.Body) (object.Essence, error) {
-	if err := b.of.fail("the base"); err != nil {
+	if err := b.of.read("the base"); err != nil {
 		return nil, err
 	}
 	return b.DiffBase.Fetch(ctx, body)
 }
 
 func (b bases) FetchCycle(ctx context.Context, body *object.Body) (*storage.Cycle, error) {
-	b.of.reads++
-	if err := b.of.fail("the open cycle"); err != nil {
+	if err := b.of.read("the open cycle"); err != nil {
 		return nil, err
 	}
 	return b.CycleBase.FetchCycle(ctx, body)
@@ -67,7 +88,7 @@ type progress struct {
 }
 
 func (p progress) Fetch(ctx context.Context, body *object.Body, id string) (*storage.Record, error) {
-	if err := p.of.fail("the records"); err != nil {
+	if err := p.of.read("the records"); err != nil {
 		return nil, err
 	}
 	return p.Progress.Fetch(ctx, body, id)
@@ -95,7 +116,7 @@ func TestNothingHappensToAnObjectWhoseStateCannotBeRead(t *testing.T) {
 					h.Settle()
 					h.Patch(one, `{"spec": {"size": 4}}`) // an open cycle
 					h.Advance(time.Minute)
-					s.broken = part
+					s.breaks(part)
 					calls, writes := len(h.Calls("update")), len(h.Writes())
 					h.Advance(2 * time.Hour)
 					if more := h.Writes()[writes:]; len(h.Calls("update")) != calls || len(more) > 0 {
@@ -104,7 +125,7 @@ func TestNothingHappensToAnObjectWhoseStateCannotBeRead(t *testing.T) {
 					if len(messages(h, "ReconcileError")) == 0 {
 						t.Error("the error is not reported")
 					}
-					s.broken = ""
+					s.breaks("")
 					h.Advance(2 * time.Hour)
 					if got := h.Calls("update"); len(got) != 2 || got[1].Err != nil {
 						t.Errorf("afterwards: %v", got)
@@ -134,12 +155,12 @@ func TestOnlyOpenCyclesAreRead(t *testing.T) {
 	s := &unreliable{}
 	before := -1
 	withOperator(t, func(r *kopf.Registry) {
-		r.OnUpdate(examples, func(context.Context, *kopf.Change) error { before = s.reads; return nil }, kopf.ID("update"))
+		r.OnUpdate(examples, func(context.Context, *kopf.Change) error { before = s.countReads(); return nil }, kopf.ID("update"))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		one := newExample()
 		h.Create(one)
 		h.Settle()
-		s.reads = 0
+		s.countReads()
 		h.Patch(one, `{"spec": {"size": 4}}`)
 		h.Advance(time.Hour)
 		if before != 0 {
