@@ -66,7 +66,7 @@ func TestCount(t *testing.T) {
 		"pkg/a: the unit tests of pkg/a try 18 mutants\n",
 		"SURVIVES pkg/a/a.go:4:22: IsSmall: n < 10 → n <= 10\n\treturn !isAbsent && n < 10\n\tall tests that run this code pass; to repeat: go run ./hack/mutate -at pkg/a/a.go:4:22\n",
 		"SURVIVES pkg/a/a.go:15:5: Untested: n > 1 → n >= 1\n\tif n > 1 {\n\tno test runs this code;",
-		"pkg/a/a.go  18       11    0       0      0    0      0      0           7  (2 killed by a timeout)\n",
+		"pkg/a/a.go  18       11    0       0      0    0        0      0      0           7  (2 killed by a timeout)\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in:\n%s", want, out.String())

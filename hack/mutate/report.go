@@ -7,7 +7,7 @@ import (
 )
 
 // kinds are the columns of the table.
-var kinds = []kind{unit, engine, model, kit, sweep, storm}
+var kinds = []kind{unit, engine, model, kit, virtual, sweep, storm}
 
 // tally counts the mutants of a file.
 type tally struct {

@@ -43,6 +43,8 @@ const (
 	model kind = "model"
 	// kit means operators in the test kit.
 	kit kind = "kit"
+	// virtual means operators in virtual time.
+	virtual kind = "virtual"
 	// sweep means single faults at every place of a cycle, on a real API server.
 	sweep kind = "sweep"
 	// storm means many faults at random, on a real API server.
@@ -62,6 +64,8 @@ const (
 	faultsPackage = "test/faults"
 	kitPackage    = "pkg/kopftest"
 	modelTest     = "TestChangesLieEndToEnd"
+
+	virtualPackage = "test/virtual"
 )
 
 var (
@@ -70,7 +74,7 @@ var (
 )
 
 // stagesOf returns the stages for the mutants of a package: its own tests, those of the
-// packages that import it, the nearest first, the model, and those of the test kit.
+// packages that import it, the nearest first, the model, those of the test kit, and those in virtual time.
 func stagesOf(tree *source.Tree, pkg *source.Package) []stage {
 	stages := []stage{{kind: unit, pkg: pkg.Path, except: modelTest}}
 	importers := map[*types.Package]bool{pkg.Types: true}
@@ -87,6 +91,7 @@ func stagesOf(tree *source.Tree, pkg *source.Package) []stage {
 		stages = append(stages,
 			stage{kind: model, pkg: enginePackage, tests: "^" + modelTest + "$"},
 			stage{kind: kit, pkg: kitPackage},
+			stage{kind: virtual, pkg: virtualPackage},
 		)
 	}
 	return stages

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -159,15 +158,6 @@ func (c *cluster) put(plural string, raw map[string]any) []byte {
 	return text
 }
 
-// remove deletes an object without a finalizer.
-func (c *cluster) remove(plural, name string) {
-	key := c.key(plural, name)
-	snapshot := c.engine.resources.get(key.Resource).Cached(key.NamespacedName)
-	if err := c.streams[plural].Delete(snapshot); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
 func (c *cluster) key(plural, name string) object.Key {
 	return object.Key{Resource: plural + ".v1.kopf.dev", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
 }
@@ -225,11 +215,4 @@ func (c *cluster) handled(plural, name string) bool {
 	annotations, _ := metadata["annotations"].(map[string]any)
 	_, ended := annotations["kopf.zalando.org/last-handled-configuration"]
 	return ended
-}
-
-// writesOf returns the number of writes to an object.
-func (c *cluster) writesOf(name string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(slices.DeleteFunc(slices.Clone(c.writes), func(written string) bool { return written != name }))
 }

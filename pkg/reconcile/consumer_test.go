@@ -1,8 +1,6 @@
 package reconcile
 
 import (
-	"context"
-	"slices"
 	"testing"
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -10,7 +8,6 @@ import (
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/internal/registry"
-	"github.com/kopf-go/kopf/pkg/model/index"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
@@ -74,37 +71,5 @@ func TestStandbyForgetsUnwatchedObjects(t *testing.T) {
 		if known := e.objects.in(object.StreamKey{Resource: r.Name}); len(known) != step.left || e.backlog.Len() != step.left {
 			t.Errorf("after %s has gone: got %v, %d", step.namespace, known, e.backlog.Len())
 		}
-	}
-}
-
-func TestResourceSortsItsHandlers(t *testing.T) {
-	r := served(t, New(Config{}), handlersOf(t, func(r *registry.Registry) {
-		onCreate(r)
-		r.Add(handler.ForField(selector.New("kex"), []string{"status.phase"}, handlertest.Function(ignoreChange)))
-		r.Add(handler.Update(selector.New("kex"), handlertest.Function(ignoreChange), handler.Field("status", "phase")))
-		r.Add(handler.Watch(selector.New("kex"), handlertest.Function(ignoreEvent), handler.Field("status.other")))
-	}))
-	if len(r.Changing) != 3 || len(r.IDs) != 3 || len(r.events) != 1 {
-		t.Errorf("got %d, %d", len(r.Changing), len(r.events))
-	}
-}
-
-func TestFieldsOfAllHandlersBelongToTheEssence(t *testing.T) {
-	r := served(t, New(Config{}), handlersOf(t, func(r *registry.Registry) {
-		kex := selector.New("kex")
-		field := handler.Field("status.phase") // twice, but counted once
-		r.Add(handler.Update(kex, handlertest.Function(ignoreChange), field))
-		r.Add(handler.ForField(kex, []string{"status.phase"}, handlertest.Function(ignoreChange)))
-		r.Add(handler.Watch(kex, handlertest.Function(ignoreEvent), handler.Field("status.event")))
-		r.Add(handler.Daemon(kex, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("d"), handler.Field("status.daemon")))
-		r.Add(handler.Timer(kex, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("t"), handler.Field("status.timer")))
-		r.Add(handler.Index(kex, handlertest.Filling(index.New[string, string](), func(context.Context, *handler.Call) (any, error) { return nil, nil }), handler.ID("i"), handler.Field("status.index")))
-	}))
-	var fields []string
-	for _, field := range r.Fields {
-		fields = append(fields, field.String())
-	}
-	if want := []string{"status.phase", "status.event", "status.daemon", "status.timer"}; !slices.Equal(fields, want) {
-		t.Errorf("got %q, want %q", fields, want)
 	}
 }

@@ -1,12 +1,8 @@
 package reconcile
 
 import (
-	"context"
 	"errors"
-	"slices"
-	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
@@ -14,30 +10,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 )
-
-func TestOnlyADeletionWaitsForDaemons(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := withDaemon(t)
-		p := e.newPass(e.engine.resources.get(kex.String()), e.keys[0])
-		c := &cycle{Plan: &plan.Plan{}}
-		c.CallContext.Body = object.NewBody(m{})
-		waits := func(deleting bool) bool {
-			return c.DecideEnd(&plan.Plan{Deleting: deleting}, p.circumstances(c, nil)).DaemonsRunning
-		}
-		if !waits(true) || waits(false) {
-			t.Errorf("the end of a deletion waits: %t; that of another cycle: %t", waits(true), waits(false))
-		}
-		s.background.stop(stop.Deleted)
-		synctest.Wait()
-		if waits(true) {
-			t.Error("the end waits for a daemon that has ended")
-		}
-	})
-}
 
 // labeled declares a handler of deletions for objects with a label.
 func labeled(r *registry.Registry) {
@@ -174,81 +148,6 @@ func TestObjectGetsItsFinalizerBeforeAnyHandler(t *testing.T) {
 				t.Error("the finalizer is missing")
 			}
 			l.engine.permits.Release()
-		})
-	}
-}
-
-func TestEndOfACycleIsReportedIfAHandlerWasCalledOrSkipped(t *testing.T) {
-	tests := map[string]struct {
-		content m
-		fails   bool
-		late    bool // the handler is for later changes
-		want    []string
-	}{
-		"a handler was called":  {m{}, false, false, []string{"The creation is processed: 1 succeeded; 0 failed."}},
-		"a handler has failed":  {m{}, true, false, []string{"The creation is processed: 0 succeeded; 1 failed."}},
-		"a handler was skipped": {m{"metadata": m{"annotations": m{"kopf.zalando.org/request-skip": "1 create"}}}, true, false, []string{"The creation is processed: 1 succeeded; 0 failed."}},
-		"no handler matches":    {m{}, false, true, nil},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			l := newLone(t, test.content, func(r *registry.Registry) {
-				fn := handlertest.Function(func(context.Context, *handler.Call) error {
-					if test.fails {
-						return handler.Permanent(errBroken)
-					}
-					return nil
-				})
-				if test.late {
-					r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("update")))
-					return
-				}
-				r.Add(handler.Create(selector.New("kopfexamples"), fn, handler.ID("create")))
-			})
-			l.rest()
-			var got []string
-			for _, event := range l.events {
-				if _, message, isEnd := strings.Cut(event, "CycleFinished: "); isEnd {
-					got = append(got, message)
-				}
-			}
-			if !slices.Equal(got, test.want) || !l.isHandled() {
-				t.Errorf("got %q; the object is handled: %t", got, l.isHandled())
-			}
-		})
-	}
-}
-
-// Their results are only in the memory of a process: this one calls those that its predecessor
-// may have called in the cycle that it has left open, and no other twice.
-func TestResumeHandlersOfAnUnfinishedCycleAreCalledOnceByEachProcess(t *testing.T) {
-	record := func(success string) string {
-		return `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"update","retries":1,"success":` + success + `}`
-	}
-	for name, annotations := range map[string]m{
-		"the predecessor has called it":     {kopfPrefix + "update": record("false"), kopfPrefix + "resume": record("true")},
-		"the predecessor has not called it": {kopfPrefix + "update": record("false")},
-		"there is no unfinished cycle":      {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var called []string
-			note := func(id string) handler.Function {
-				return handlertest.Function(func(context.Context, *handler.Call) error { called = append(called, id); return nil })
-			}
-			l := newLone(t, m{}, func(r *registry.Registry) {
-				r.Add(handler.Update(selector.New("kopfexamples"), note("update"), handler.ID("update")))
-				r.Add(handler.Resume(selector.New("kopfexamples"), note("resume"), handler.ID("resume")))
-			})
-			l.rest()
-			l.server.change(m{"spec": m{"size": 1}, "metadata": m{"annotations": annotations}})
-			l.state().lifetime = lifetime{} // of the next process
-			l.state().initial.Store(true)
-			if _, err := l.pass(); err != nil {
-				t.Fatal(err)
-			}
-			if slices.Sort(called); !slices.Equal(called, []string{"resume", "update"}) || !l.isAtRest() {
-				t.Errorf("got %q; the object is at rest: %t", called, l.isAtRest())
-			}
 		})
 	}
 }

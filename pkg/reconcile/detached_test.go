@@ -24,7 +24,7 @@ func TestPauseWaitsForRunningHandlers(t *testing.T) {
 	inCluster(t, func(r *registry.Registry) {
 		r.Add(handler.Create(selector.New("as"), j.waiting(10*time.Second), handler.ID("fn"), handler.Limit(2)))
 	}, func(t *testing.T, c *cluster) {
-		c.createAll("as", names(3))
+		c.createAll(names(3))
 		settle(time.Second)
 		c.engine.SetPaused(true)
 		settle(time.Minute)
@@ -69,7 +69,7 @@ func TestLostLeaseCancelsRunningHandlers(t *testing.T) {
 	inCluster(t, func(r *registry.Registry) {
 		r.Add(handler.Create(selector.New("as"), j.waiting(time.Hour), handler.ID("fn")))
 	}, func(t *testing.T, c *cluster) {
-		c.createAll("as", names(3))
+		c.createAll(names(3))
 		settle(time.Second)
 		c.engine.Abort(errors.New("the lease is lost"))
 		if took := c.shutDown(); took > 0 || j.interrupted != 3 || len(c.writes) != 0 {
@@ -93,7 +93,7 @@ func TestShutdownLosesNothing(t *testing.T) {
 		}
 		r.Add(handler.Create(selector.New("as"), handlertest.Function(stubborn), handler.ID("fn")))
 	}, func(t *testing.T, c *cluster) {
-		c.createAll("as", names(objects))
+		c.createAll(names(objects))
 		settle(time.Minute)
 		if j.running != objects {
 			t.Fatalf("%d handlers wait", j.running)

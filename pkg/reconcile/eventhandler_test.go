@@ -3,7 +3,6 @@ package reconcile
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -47,50 +46,6 @@ func (w *hearer) note(_ context.Context, e *handler.Call) error {
 		e.Context.Patch.Set("seen", "status", "phase")
 	}
 	return nil
-}
-
-// Several declarations of one function count as one handler, as in Kopf.
-func TestEventHandlersAreCalledOncePerEvent(t *testing.T) {
-	var called []string
-	one := handlertest.Function(func(_ context.Context, e *handler.Call) error {
-		called = append(called, fmt.Sprint("one", e.Param()))
-		return nil
-	})
-	two := handlertest.Function(func(context.Context, *handler.Call) error { called = append(called, "two"); return nil })
-	refuse := handlertest.When(func(*handler.Call) bool { return false })
-	kopfexamples := selector.New("kopfexamples")
-	e := atRest(t, 1, func(r *registry.Registry) {
-		r.Add(handler.Watch(kopfexamples, one, handler.ID("one"), handler.Param(1), refuse))
-		r.Add(handler.Watch(kopfexamples, one, handler.ID("one"), handler.Param(2)))
-		r.Add(handler.Watch(kopfexamples, two, handler.ID("two")))
-		r.Add(handler.Watch(kopfexamples, one, handler.ID("one"), handler.Param(3)))
-		r.Add(handler.Watch(kopfexamples, one, handler.ID("three"), handler.Param(4)))
-	})
-	e.engine.backlog.Open()
-	first := e.engine.resources.get(kex.String()).Cached(e.keys[0].NamespacedName)
-	e.engine.backlog.Push(e.keys[0], object.WatchEvent{Type: watch.Modified, Snapshot: first})
-	makeWholePass(t, e, e.keys[0])
-	if want := []string{"one2", "two", "one4"}; !slices.Equal(called, want) {
-		t.Errorf("got %q, want %q", called, want)
-	}
-}
-
-func TestFiltersOfEventHandlersSeeTheEvent(t *testing.T) {
-	var called []watch.EventType
-	note := handlertest.Function(func(_ context.Context, e *handler.Call) error { called = append(called, e.Event); return nil })
-	deleted := handlertest.When(func(args *handler.Call) bool { return args.Event == watch.Deleted })
-	e := atRest(t, 1, func(r *registry.Registry) {
-		r.Add(handler.Watch(selector.New("kopfexamples"), note, handler.ID("a"), deleted))
-	})
-	e.engine.backlog.Open()
-	first := e.engine.resources.get(kex.String()).Cached(e.keys[0].NamespacedName)
-	for _, kind := range []watch.EventType{"", watch.Added, watch.Modified, watch.Deleted} {
-		e.engine.backlog.Push(e.keys[0], object.WatchEvent{Type: kind, Snapshot: first})
-	}
-	makeWholePass(t, e, e.keys[0])
-	if want := []watch.EventType{watch.Deleted}; !slices.Equal(called, want) {
-		t.Errorf("got %q, want %q", called, want)
-	}
 }
 
 // successor returns another object of the same name.

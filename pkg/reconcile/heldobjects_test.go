@@ -2,11 +2,8 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"reflect"
-	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -62,56 +59,5 @@ func TestMessagesNameObjectsAsKubectlDoes(t *testing.T) {
 		if got := target.kubectlName(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-	}
-}
-
-// sized is a Go type that objects with a number fit.
-type sized struct {
-	corev1.Pod
-	Spec struct {
-		Size int `json:"size"`
-	} `json:"spec"`
-}
-
-func (s *sized) DeepCopyObject() runtime.Object { return s }
-
-func fits() handler.Option {
-	return handler.WhenDecoded(&sized{}, func(*handler.Call) (bool, error) { return true, nil })
-}
-
-// The time in which a handler cannot be called does not count against its timeout, whether or
-// not the operator was restarted in between.
-func TestTimeOfMisfitsDoesNotCount(t *testing.T) {
-	for name, restarted := range map[string]bool{"in one process": false, "after a restart": true} {
-		t.Run(name, func(t *testing.T) {
-			var runtimes []time.Duration
-			inCluster(t, func(r *registry.Registry) {
-				r.Add(handler.Create(selector.New("kexes"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
-					runtimes = append(runtimes, c.Runtime().Round(time.Second))
-					return handler.Temporary(errors.New("not yet"), 10*time.Second)
-				}), handler.ID("fn"), handler.Timeout(30*time.Second), fits()))
-			}, func(t *testing.T, c *cluster) {
-				c.create("kexes", "one")
-				settle(5 * time.Second)
-				c.change("kexes", "one", map[string]any{"size": "many"})
-				settle(time.Hour)
-				if restarted {
-					c.engine.objects.remove(c.key("kexes", "one"), stop.Mismatch)
-				}
-				c.engine.enqueue(c.key("kexes", "one"))
-				settle(time.Hour)
-				writes := c.writesOf("one")
-				c.change("kexes", "one", map[string]any{"size": 1})
-				c.engine.enqueue(c.key("kexes", "one"))
-				settle(time.Minute)
-				if want := []time.Duration{0, 10 * time.Second, 20 * time.Second}; !slices.Equal(runtimes, want) {
-					t.Errorf("the handler was called after %s, want %s", runtimes, want)
-				}
-				c.expectHandled("kexes", "one")
-				if more := c.writesOf("one") - writes; more != 2 {
-					t.Errorf("%d writes for two attempts", more)
-				}
-			})
-		})
 	}
 }

@@ -3,9 +3,12 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/rest"
@@ -32,6 +35,16 @@ type lone struct {
 	// next and err are the results of begin.
 	next nextPass
 	err  error
+}
+
+// marked is the content of an object that is being deleted.
+var marked = m{"metadata": m{"deletionTimestamp": "2024-02-14T16:58:25Z", "finalizers": []any{"kopf.zalando.org/KopfFinalizerMarker"}}}
+
+// witness records the logs and events of the operator.
+type witness struct{ log, events []string }
+
+func (w *witness) Post(about corev1.ObjectReference, eventType, reason, message string) {
+	w.events = append(w.events, fmt.Sprintf("%s/%s %s %s: %s", about.Kind, about.Name, eventType, reason, message))
 }
 
 // newLone returns an operator for a new object with the content.

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
-	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // After a start, all suspended objects would be reported at once.
@@ -51,26 +49,6 @@ func TestSuspensionIsReportedWhenItBegins(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The object keeps its place in the line for a slot.
-func TestErrorKeepsTheTickets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLone(t, m{}, creating)
-		claim := func(name string) call.Claim {
-			return call.Claim{Key: keyOf(name), ID: "another", Pool: "pool", Limit: 1}
-		}
-		slot := l.engine.slots.Take(claim("b"))
-		l.engine.slots.CanTake(claim("a"))
-		l.pending()
-		if result, err := l.Reconcile(t.Context(), keyOf("a")); err != nil || result.RequeueAfter == 0 {
-			t.Errorf("got %v, %v: the object does not wait after the error", result, err)
-		}
-		l.engine.slots.Return(slot)
-		if l.engine.slots.CanTake(claim("c")) {
-			t.Error("another object passes this one")
-		}
-	})
 }
 
 // The object vanishes between the call of a handler and the write of its outcome.
@@ -151,27 +129,6 @@ func TestPassEndsWithItsCheckpoint(t *testing.T) {
 	}
 }
 
-// An event handler has no permit for its wait, and its object is looked at afterwards.
-func TestEventHandlersWaitForASlot(t *testing.T) {
-	w := hear(t)
-	w.engine.slots = call.NewSlots(1, w.engine.enqueue)
-	slot := w.engine.slots.Take(call.Claim{Key: keyOf("other"), ID: "fn"})
-	w.pass(object.WatchEvent{Type: apiwatch.Added, Snapshot: w.first})
-	w.expectEvents()
-	if w.engine.objects.of(w.key).reconciledVersion != "" {
-		t.Error("a pass was made before the event handler was called")
-	}
-	w.engine.slots.Return(slot)
-	w.pass()
-	w.expectEvents(apiwatch.Added)
-	if w.engine.objects.of(w.key).reconciledVersion == "" {
-		t.Error("no pass was made")
-	}
-	if got := w.engine.slots.Usage(); got != (call.Usage{}) {
-		t.Errorf("%+v is left", got)
-	}
-}
-
 func TestPanicAroundAnEventHandlerEndsThePass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := hear(t)
@@ -183,29 +140,6 @@ func TestPanicAroundAnEventHandlerEndsThePass(t *testing.T) {
 		}
 		if got := w.engine.slots.Usage(); got != (call.Usage{}) || w.engine.permits.Waiting() != 0 {
 			t.Errorf("%+v is left", got)
-		}
-	})
-}
-
-// strangeBase is a storage of a user with an essence that is not JSON.
-type strangeBase struct{ storage.DiffBase }
-
-func (strangeBase) Build(*object.Body, []object.Path) object.Essence {
-	return object.Essence{"spec": m{"x": math.NaN()}}
-}
-
-func TestEssenceThatCannotBeComparedIsAnError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLone(t, m{}, func(r *registry.Registry) {
-			r.Add(handler.Timer(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error { return nil }),
-				handler.ID("timer"), handler.Interval(time.Hour), handler.Idle(time.Minute)))
-		}, func(c *Config) {
-			c.Settings = c.Settings.WithDefaults()
-			c.Settings.Persistence.DiffBase = strangeBase{c.Settings.Persistence.DiffBase}
-		})
-		defer l.engine.supervisor.Stop(context.Background())
-		if _, err := l.pass(); err == nil || l.isAtRest() {
-			t.Errorf("got %v; the object is at rest: %t", err, l.isAtRest())
 		}
 	})
 }

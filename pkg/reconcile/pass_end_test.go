@@ -79,39 +79,6 @@ func TestPassContinuesIfThereIsMoreToDo(t *testing.T) {
 	}
 }
 
-// A resume handler leaves no record, so its edit may be all there is to write.
-func TestPassEndsAfterAnEditThatChangesNothing(t *testing.T) {
-	l := newLone(t, m{"spec": m{"size": 1}}, func(r *registry.Registry) {
-		r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("create")))
-		r.Add(handler.Resume(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
-			c.Context.Patch.Set(1, "spec", "size")
-			return nil
-		}), handler.ID("resume")))
-	})
-	l.rest()
-	l.state().initial.Store(true)
-	l.state().lifetime = lifetime{}
-	p := l.begin()
-	if wake, err := l.end(p); err != nil || wake != 0 || p.rounds != 0 {
-		t.Errorf("got %d rounds, %s, %v", p.rounds, wake, err)
-	}
-}
-
-// People must clean up, so they must know.
-func TestHeldDeletionIsReported(t *testing.T) {
-	l := newLone(t, marked, func(r *registry.Registry) {
-		r.Add(handler.Delete(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
-			return handler.Permanent(errBroken)
-		}), handler.ID("delete"), handler.HoldOnFailure()))
-	})
-	if _, err := l.pass(); err != nil {
-		t.Fatal(err)
-	}
-	if l.server.object == nil || len(l.finalizers()) != 1 || !l.has(deletionHeld) {
-		t.Errorf("the object is gone, or nobody knows why it is not: %q", l.events)
-	}
-}
-
 // The end of the daemon continues the deletion, but what others have changed may matter now.
 func TestDeletionThatWaitsForADaemonSeesChanges(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -159,7 +126,7 @@ func TestDeletionOfAPredecessorsObjectResumesNothing(t *testing.T) {
 	note := func(id string) handler.Function {
 		return handlertest.Function(func(context.Context, *handler.Call) error { called = append(called, id); return nil })
 	}
-	l := newLone(t, patch.ApplyMerge(marked, recorded("delete", "delete")), func(r *registry.Registry) {
+	l := newLone(t, patch.ApplyMerge(marked, m{"metadata": m{"annotations": m{kopfPrefix + "delete": `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"delete","retries":1}`}}}), func(r *registry.Registry) {
 		r.Add(handler.Delete(selector.New("kopfexamples"), note("delete"), handler.ID("delete")))
 		r.Add(handler.Resume(selector.New("kopfexamples"), note("resume"), handler.ID("resume")))
 	})

@@ -1,10 +1,7 @@
 package reconcile
 
 import (
-	"context"
 	"errors"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,10 +15,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
-	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 func TestMisfitsOfEventsAndIndicesAreReportedUntilTheyFit(t *testing.T) {
@@ -62,21 +57,6 @@ func TestEventHandlersKeepThePermitsBalanced(t *testing.T) {
 	})
 }
 
-// panickingBase is a storage with a mistake.
-type panickingBase struct{ storage.DiffBase }
-
-func (panickingBase) Fetch(context.Context, *object.Body) (object.Essence, error) { panic("oops") }
-
-func TestPanicOfAStorageIsAnErrorOfItsObject(t *testing.T) {
-	l := newLone(t, m{}, creating, func(c *Config) {
-		c.Settings = c.Settings.WithDefaults()
-		c.Settings.Persistence.DiffBase = panickingBase{c.Settings.Persistence.DiffBase}
-	})
-	if _, err := l.pass(); err == nil || l.state().failures != 1 {
-		t.Errorf("got %v", err)
-	}
-}
-
 // After a write without an answer, the object is read.
 func TestObjectThatCannotBeReadIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -102,100 +82,6 @@ func TestEditOfASuspendedObjectIsTriedAgain(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-}
-
-func TestDaemonsStopWhenTheDeletionBegins(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var reason stop.Reason
-		l := newLone(t, withFinalizer, func(r *registry.Registry) {
-			r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, task *handler.Call) error {
-				<-task.Stopped()
-				reason = task.StopReason()
-				return nil
-			}), handler.ID("daemon")))
-		})
-		l.rest()
-		synctest.Wait()
-		l.server.change(marked)
-		if _, err := l.pass(); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if !reason.Has(stop.Deleted) {
-			t.Errorf("got %v", reason)
-		}
-		l.engine.supervisor.Stop(context.Background())
-	})
-}
-
-// The object must not look as if the handler were still retried.
-func TestHandlerThatIsDroppedIsReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLone(t, m{"metadata": m{"labels": m{"wanted": "yes"}}}, func(r *registry.Registry) {
-			r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
-				return handler.Temporary(errBroken, time.Minute)
-			}), handler.ID("create"), handler.Labels(map[string]handler.Matcher{"wanted": handler.Equal("yes")})))
-		})
-		if wake, err := l.pass(); err != nil || wake != time.Minute {
-			t.Fatal(wake, err)
-		}
-		p := l.begin()
-		if p.calling != nil || l.next != in(time.Minute) {
-			t.Errorf("a handler is called before its time; the pass wakes %+v", l.next)
-		}
-		if _, err := l.end(p); err != nil {
-			t.Fatal(err)
-		}
-		l.server.change(m{"metadata": m{"labels": nil}})
-		if _, err := l.pass(); err != nil || !l.has("HandlerDropped") {
-			t.Errorf("got %v, %q", err, l.events)
-		}
-	})
-}
-
-// One handler is called for the object, and another one cannot be.
-func TestMisfitsBesideOtherHandlersAreReported(t *testing.T) {
-	l := newLone(t, m{"spec": m{"size": "many"}}, func(r *registry.Registry) {
-		creating(r)
-		r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("typed"), fits()))
-	})
-	if _, err := l.pass(); err != nil {
-		t.Fatal(err)
-	}
-	if _, held := l.engine.objects.held.Since(keyOf("a"), passMisfit, "typed"); !held {
-		t.Error("the object does not count as held")
-	}
-}
-
-// A handler that cannot be called has no record, also if another one has.
-func TestMisfitsBesideRetriedHandlersAreNotRecorded(t *testing.T) {
-	l := newLone(t, m{"spec": m{"size": "many"}}, func(r *registry.Registry) {
-		r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error { return errBroken }), handler.ID("create")))
-		r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("typed"), fits()))
-	})
-	if _, err := l.pass(); err != nil {
-		t.Fatal(err)
-	}
-	if records := l.server.records(); len(records) != 1 || records["create"] == nil {
-		t.Errorf("got %v", records)
-	}
-}
-
-// Only the first passes of a process share a summary.
-func TestLaterMisfitsOfTimersAreReported(t *testing.T) {
-	l := newLone(t, m{"spec": m{"size": 1}}, func(r *registry.Registry) {
-		tick := func(context.Context, *handler.Call) error { return nil }
-		r.Add(handler.Timer(selector.New("kopfexamples"), handlertest.Function(tick), handler.ID("timer"), handler.Interval(time.Hour), fits()))
-	})
-	defer l.engine.supervisor.Stop(context.Background())
-	l.state().initial.Store(true)
-	l.rest()
-	before := len(l.log)
-	l.server.change(m{"spec": m{"size": "many"}})
-	l.rest()
-	if !slices.ContainsFunc(l.log[before:], func(line string) bool { return strings.Contains(line, "is not called") }) {
-		t.Errorf("got %q", l.log)
-	}
 }
 
 // A change that no handler is for is only recorded.

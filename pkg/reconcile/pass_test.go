@@ -237,31 +237,6 @@ func TestPendingUpdateIsWrittenBeforeAnyDetection(t *testing.T) {
 	}
 }
 
-// A suspended object is left alone, also by its daemons.
-func TestSuspensionStopsDaemons(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var reason stop.Reason
-		l := newLone(t, m{}, func(r *registry.Registry) {
-			r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, task *handler.Call) error {
-				<-task.Stopped()
-				reason = task.StopReason()
-				return nil
-			}), handler.ID("daemon")))
-		})
-		l.rest()
-		synctest.Wait()
-		l.server.change(m{"metadata": m{"annotations": m{kopfPrefix + "request-suspend": "forever"}}})
-		if wake, err := l.pass(); err != nil || wake != 0 {
-			t.Fatalf("got %s, %v", wake, err)
-		}
-		synctest.Wait()
-		if !reason.Has(stop.Paused) || l.state().background.areDaemonsRunning() {
-			t.Errorf("got %v", reason)
-		}
-		l.engine.supervisor.Stop(context.Background())
-	})
-}
-
 // A panic of a filter must not end the process, and is an error of this object.
 func TestPanicIsAnErrorOfItsObject(t *testing.T) {
 	l := newLone(t, m{}, func(r *registry.Registry) {
@@ -278,20 +253,6 @@ func TestPanicIsAnErrorOfItsObject(t *testing.T) {
 	}
 }
 
-// The error of a detection is one of the framework: no handler is called, nothing is written.
-func TestFailedDetectionEndsThePass(t *testing.T) {
-	l, base := newLoneWithBase(t, m{}, creating)
-	base.err = errBroken
-	p := l.begin()
-	if p.calling != nil || !errors.Is(l.err, errBroken) || l.writes != 0 {
-		t.Errorf("got %v, %d writes", l.err, l.writes)
-	}
-	l.engine.permits.Release()
-	if l.state().seen {
-		t.Error("the object counts as seen")
-	}
-}
-
 // An edit that a pass has taken is finished with the object.
 func TestEditsOfAGoneObjectAreFinished(t *testing.T) {
 	l := newLone(t, m{}, creating)
@@ -301,5 +262,36 @@ func TestEditsOfAGoneObjectAreFinished(t *testing.T) {
 	l.state().writes.SeenGone(true)
 	if _, err := l.pass(); err != nil || !done {
 		t.Errorf("got %v; the author of the edit still waits: %t", err, !done)
+	}
+}
+
+// This decides whether resume handlers are called once more after the cycle.
+func TestFirstLookKnowsWhoBeganTheCycle(t *testing.T) {
+	record := m{"metadata": m{"annotations": m{kopfPrefix + "create": `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"create","retries":1}`}}}
+	tests := map[string]struct {
+		content       m
+		initial, want bool
+	}{
+		"a record that is older than the process": {record, true, true},
+		"a record of an object created meanwhile": {record, false, false},
+		"no record": {m{}, true, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newLone(t, test.content, creating)
+			l.state().initial.Store(test.initial)
+			look := func() bool {
+				l.begin()
+				l.engine.permits.Release()
+				return l.state().startedByPredecessor
+			}
+			if look() != test.want || !l.state().seen {
+				t.Errorf("got %t", !test.want)
+			}
+			l.state().startedByPredecessor = false // the cycle has ended
+			if look() {
+				t.Error("another cycle counts as begun by the predecessor")
+			}
+		})
 	}
 }

@@ -3,14 +3,10 @@ package reconcile
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/go-logr/logr/funcr"
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
@@ -79,9 +75,9 @@ func names(count int) (all []string) {
 	return all
 }
 
-func (c *cluster) createAll(plural string, names []string) {
+func (c *cluster) createAll(names []string) {
 	for _, name := range names {
-		c.create(plural, name)
+		c.create("as", name)
 		settle(time.Microsecond) // the order of the objects is certain
 	}
 }
@@ -102,25 +98,6 @@ func (c *cluster) expectHandled(plural string, names ...string) {
 }
 
 func fewWorkers(c *Config) { c.Settings.Execution.Workers = 2 }
-
-func TestWaitingHandlersHoldUpNothing(t *testing.T) {
-	var slow, fast journal
-	inCluster(t, func(r *registry.Registry) {
-		r.Add(handler.Create(selector.New("slows"), slow.waiting(10*time.Second), handler.ID("fn")))
-		r.Add(handler.Create(selector.New("fasts"), fast.waiting(0), handler.ID("fn")))
-	}, func(t *testing.T, c *cluster) {
-		c.createAll("slows", names(100))
-		settle(time.Second)
-		c.create("fasts", "one")
-		settle(100 * time.Millisecond)
-		c.expectHandled("fasts", "one")
-		settle(9 * time.Second)
-		c.expectHandled("slows", names(100)...)
-		if slow.most != 100 {
-			t.Errorf("%d handlers ran at the same time", slow.most)
-		}
-	}, fewWorkers)
-}
 
 // Two workers need a second for the writes of the first resource.
 func TestManyObjectsDoNotDelayOtherResources(t *testing.T) {
@@ -144,128 +121,12 @@ func TestManyObjectsDoNotDelayOtherResources(t *testing.T) {
 	}, fewWorkers)
 }
 
-func TestLimitServesInOrder(t *testing.T) {
-	var j journal
-	inCluster(t, func(r *registry.Registry) {
-		// The time before the first call does not count.
-		r.Add(handler.Create(selector.New("as"), j.waiting(10*time.Second), handler.ID("fn"), handler.Limit(5), handler.Timeout(15*time.Second)))
-	}, func(t *testing.T, c *cluster) {
-		c.createAll("as", names(20))
-		settle(25 * time.Second)
-		for name, want := range map[string]int{"object-0000": 1, "object-0009": 1, "object-0010": 0, "object-0019": 0} {
-			if got := c.writesOf(name); got != want {
-				t.Errorf("%d writes to %s", got, name)
-			}
-		}
-		settle(16 * time.Second)
-		c.expectHandled("as", names(20)...)
-		for group := range slices.Chunk(j.began, 5) {
-			slices.Sort(group) // they begin at the same time
-		}
-		if j.most != 5 || !slices.Equal(j.began, names(20)) || c.writesOf("object-0019") != 1 {
-			t.Errorf("%d at the same time, %d writes, in the order %v", j.most, c.writesOf("object-0019"), j.began)
-		}
-	}, fewWorkers)
-}
-
-func TestOtherHandlersDoNotWaitForASlot(t *testing.T) {
-	var limited, free journal
-	inCluster(t, func(r *registry.Registry) {
-		r.Add(handler.Create(selector.New("as"), limited.waiting(time.Minute), handler.ID("limited"), handler.Limit(1)))
-		r.Add(handler.Create(selector.New("as"), free.waiting(0), handler.ID("free")))
-	}, func(t *testing.T, c *cluster) {
-		c.create("as", "first")
-		settle(time.Second)
-		c.create("as", "second")
-		settle(time.Second)
-		if !slices.Equal(free.ended, []string{"second"}) || c.writesOf("second") != 1 || c.handled("as", "second") {
-			t.Errorf("called %v, %d writes", free.ended, c.writesOf("second"))
-		}
-		settle(3 * time.Minute)
-		c.expectHandled("as", "first", "second")
-		if !slices.Equal(limited.ended, []string{"first", "second"}) || !slices.Equal(free.ended, []string{"second", "first"}) {
-			t.Errorf("called %v, %v", limited.ended, free.ended)
-		}
-	})
-}
-
-func TestSlotIsPassedOnIfItsObjectDoesNotNeedIt(t *testing.T) {
-	ends := map[string]func(c *cluster){
-		"the object is gone":         func(c *cluster) { c.remove("as", "second") },
-		"the handler does not match": func(c *cluster) { c.change("as", "second", map[string]any{"skip": true}) },
-	}
-	for name, end := range ends {
-		t.Run(name, func(t *testing.T) {
-			var j journal
-			matches := handlertest.When(func(args *handler.Call) bool { return !args.Body().Spec().Has("skip") })
-			inCluster(t, func(r *registry.Registry) {
-				r.Add(handler.Create(selector.New("as"), j.waiting(time.Minute), handler.ID("fn"), handler.Limit(1), matches))
-			}, func(t *testing.T, c *cluster) {
-				c.createAll("as", []string{"first", "second", "third"})
-				settle(time.Second)
-				end(c)
-				settle(2 * time.Minute)
-				c.expectHandled("as", "first", "third")
-				if !slices.Equal(j.ended, []string{"first", "third"}) {
-					t.Errorf("called %v", j.ended)
-				}
-			})
-		})
-	}
-}
-
-func TestNestedLimitsDoNotBlockEachOther(t *testing.T) {
-	var parents, children journal
-	inCluster(t, func(r *registry.Registry) {
-		parent := func(ctx context.Context, c *handler.Call) (err error) {
-			parents.begin(c.Name())
-			defer func() { parents.end(c.Name(), err) }()
-			for _, id := range []string{"x", "y"} {
-				handlertest.Subhandler(c, id, children.waits(10*time.Second), handler.Limit(1))
-			}
-			return c.Execute(ctx)
-		}
-		r.Add(handler.Create(selector.New("as"), handlertest.Function(parent), handler.ID("parent"), handler.Limit(2)))
-	}, func(t *testing.T, c *cluster) {
-		c.createAll("as", names(6))
-		settle(5 * time.Minute)
-		c.expectHandled("as", names(6)...)
-		if parents.most > 2 || children.most > 1 || len(children.ended) != 12 {
-			t.Errorf("%d parents and %d children at the same time; %d children", parents.most, children.most, len(children.ended))
-		}
-		for _, name := range names(6) {
-			if got := c.writesOf(name); got > 4 { // at most one for each child, and one when the parent must wait
-				t.Errorf("%d writes to %s", got, name)
-			}
-		}
-	}, fewWorkers, func(c *Config) { c.Settings.Execution.MaxCalls = 3 })
-}
-
-func TestLongCallIsReportedOnce(t *testing.T) {
-	var j journal
-	w := &witness{}
-	inCluster(t, func(r *registry.Registry) {
-		r.Add(handler.Create(selector.New("as"), j.waiting(time.Hour), handler.ID("fn")))
-		r.Add(handler.Create(selector.New("bs"), j.waiting(9*time.Minute), handler.ID("fn")))
-	}, func(t *testing.T, c *cluster) {
-		c.create("as", "one")
-		c.create("bs", "two")
-		settle(30 * time.Minute)
-		w.log = slices.DeleteFunc(w.log, func(line string) bool { return !strings.Contains(line, "running for") })
-		if len(w.log) != 1 || !strings.Contains(w.log[0], "more than 10 minutes") || !strings.Contains(w.log[0], "one") {
-			t.Errorf("got %q", w.log)
-		}
-	}, func(c *Config) {
-		c.Logger = funcr.New(func(_, args string) { w.log = append(w.log, args) }, funcr.Options{})
-	})
-}
-
 func TestStateCountsCalls(t *testing.T) {
 	var j journal
 	inCluster(t, func(r *registry.Registry) {
 		r.Add(handler.Create(selector.New("as"), j.waiting(time.Minute), handler.ID("fn"), handler.Limit(2)))
 	}, func(t *testing.T, c *cluster) {
-		c.createAll("as", names(5))
+		c.createAll(names(5))
 		settle(10 * time.Second)
 		got := c.engine.State()
 		if want := (metrics.Calls{Running: 2, Waiting: 3}); got.Calls.Running != want.Running || got.Calls.Waiting != want.Waiting || got.Calls.Longest < 10*time.Second {

@@ -37,7 +37,7 @@ var stormGuards = map[string]guard{
 		file: "internal/record/cycle.go", code: "\t\tc.Progress.SetAhead(id, c.Reason)\n", instead: "",
 	},
 	"a retry: it waits for its delay": {
-		file: "call/progress.go", code: "return max(0, s.Delayed.Sub(now))", instead: "return 0 * s.Delayed.Sub(now)",
+		file: "call/progress.go", code: "return max(0, s.Delayed.Sub(now), s.postponed.Sub(now))", instead: "return 0 * s.Delayed.Sub(now)",
 	},
 	"a limit: attempts are counted": {
 		file: "call/attempt.go", code: "case d.Retries != nil && retries >= *d.Retries:", instead: "case d.Retries != nil && retries > *d.Retries+1:",

@@ -149,3 +149,55 @@ func TestResumeHandlersAreCalledAfterASuspensionAtTheStart(t *testing.T) {
 		}
 	})
 }
+
+// People see why nothing happens.
+func TestRequestWithoutWorkIsAnswered(t *testing.T) {
+	withOperator(t, func(r *kopf.Registry) {
+		r.OnCreate(examples, ignore, kopf.ID("create"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := newExample()
+		h.Create(one)
+		h.Advance(time.Minute)
+		h.Patch(one, `{"metadata":{"annotations":{"kopf.zalando.org/request-retry":"1 create"}}}`)
+		h.Advance(time.Minute)
+		h.Get(one)
+		if got := messages(h, "RequestRefused"); len(got) != 1 || one.GetAnnotations()["kopf.zalando.org/requests-handled"] == "" {
+			t.Errorf("got the events %q and the annotations %q", got, one.GetAnnotations())
+		}
+	})
+}
+
+// The object is changed and suspended while a handler runs, so that its outcome meets a conflict. The operator continues
+// with that version afterwards, and must not call handlers for it.
+func TestSuspensionWhileAHandlerRuns(t *testing.T) {
+	var sizes []int64
+	var h *kopftest.Harness
+	withOperator(t, func(r *kopf.Registry) {
+		fn := func(_ context.Context, c *kopf.Change) error {
+			size, ok := c.Body().Spec().Int64("size")
+			if sizes = append(sizes, size); len(sizes) == 1 {
+				h.Patch(newExample(), `{"spec":{"size":5},"metadata":{"annotations":{"kopf.zalando.org/request-suspend":"forever"}}}`)
+			}
+			if !ok {
+				return kopf.Permanent(errors.New("there is no size"))
+			}
+			return nil
+		}
+		r.OnCreate(examples, fn, kopf.ID("fn"))
+		r.OnUpdate(examples, fn, kopf.ID("fn"))
+	}, func(t *testing.T, harness *kopftest.Harness) {
+		h = harness
+		one := newExample()
+		h.Create(one)
+		h.Advance(time.Hour)
+		if len(sizes) != 1 || sizes[0] != 3 {
+			t.Errorf("while it is suspended, the handler has seen the sizes %v", sizes)
+		}
+		expectHandled(t, h, "one")
+		h.Patch(one, `{"metadata":{"annotations":{"kopf.zalando.org/request-suspend":null}}}`)
+		h.Advance(time.Minute)
+		if len(sizes) != 2 || sizes[1] != 5 {
+			t.Errorf("afterwards, the handler has seen the sizes %v", sizes)
+		}
+	})
+}

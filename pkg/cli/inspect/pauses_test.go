@@ -22,46 +22,42 @@ func TestOnlyEntriesOfOthersPause(t *testing.T) {
 	alive := func(priority int) peering.Record {
 		return peering.Record{Priority: priority, LastSeen: now, Lifetime: time.Minute}
 	}
-	const (
-		higher = `op-b in the ClusterKopfPeering "mine" has the priority 7, and pauses operators of the priority 0 until it leaves, or until 2026-01-31T12:01:00Z without its renewal.`
-		frozen = `jane@laptop in the ClusterKopfPeering "mine" has the priority 100, and pauses operators of the priority 0 until 2026-01-31T12:01:00Z, or until kopf resume ends it.`
-		killed = ` If op-b was killed, that ends at 2026-01-31T12:01:00Z (in 1m) without your help.`
-		unused = ` No operator has an entry: one with --standalone, or with --namespace, does not use the object.`
-		resume = ` To end that: kopf resume --id jane@laptop --peering mine --context=a`
-	)
 	freeze := alive(100)
 	freeze.Message = "a migration"
 	tests := map[string]struct {
 		settings settings.Peering
 		records  map[string]peering.Record
 		certain  bool
-		want     []string
+		pauses   int // how many entries pause the operator
 	}{
-		"no entries":                       {settings.Peering{}, nil, false, nil},
-		"one entry of the same priority":   {settings.Peering{}, map[string]peering.Record{"op-a": alive(0)}, false, nil},
-		"its own entry":                    {settings.Peering{Identity: "op-a"}, map[string]peering.Record{"op-a": alive(0)}, true, nil},
-		"its own entry, a flag":            {settings.Peering{Identity: "op-b"}, map[string]peering.Record{"op-b": alive(7)}, true, nil},
-		"another of the same priority":     {settings.Peering{Identity: "op-a"}, map[string]peering.Record{"op-b": alive(0)}, true, []string{`In the ClusterKopfPeering "mine", op-b and the operator have the same priority 0, and pause each other: give them distinct ones by --priority.` + killed}},
-		"two of the same priority":         {settings.Peering{}, map[string]peering.Record{"op-a": alive(0), "op-b": alive(0)}, true, []string{`In the ClusterKopfPeering "mine", op-a and op-b have the same priority 0, and pause each other: give them distinct ones by --priority.` + strings.ReplaceAll(killed, "op-b", "op-a")}},
-		"a higher one of an operator":      {settings.Peering{}, map[string]peering.Record{"op-b": alive(7)}, false, []string{higher + " If that is this operator, run with --priority 7, it is active."}},
-		"a higher one, known":              {settings.Peering{Identity: "op-a"}, map[string]peering.Record{"op-b": alive(7)}, true, []string{higher}},
-		"a flag in its own entry":          {settings.Peering{Identity: "op-a"}, map[string]peering.Record{"op-a": alive(8), "op-b": alive(7)}, true, nil},
-		"a lower one":                      {settings.Peering{Priority: 8}, map[string]peering.Record{"op-b": alive(7)}, false, nil},
-		"an expired one":                   {settings.Peering{}, map[string]peering.Record{"op-b": {Priority: 7, LastSeen: now.Add(-time.Hour), Lifetime: time.Minute}}, false, nil},
-		"a freeze by a name":               {settings.Peering{}, map[string]peering.Record{"op-a": alive(0), "jane@laptop": alive(100)}, true, []string{frozen + resume}},
-		"a freeze with a message":          {settings.Peering{}, map[string]peering.Record{"jane@laptop": freeze}, false, []string{frozen + ` Its message: "a migration".` + unused + resume}},
-		"a freeze of the same priority":    {settings.Peering{Priority: 100}, map[string]peering.Record{"jane@laptop": freeze}, false, []string{strings.ReplaceAll(frozen, "priority 0", "priority 100") + ` Its message: "a migration".` + unused + resume}},
-		"an operator on a laptop":          {settings.Peering{}, map[string]peering.Record{"op-a": alive(0), "jane@laptop/20260131120000/abcdef": alive(666)}, false, []string{`jane@laptop/20260131120000/abcdef in the ClusterKopfPeering "mine" has the priority 666, and pauses operators of the priority 0 until it leaves, or until 2026-01-31T12:01:00Z without its renewal. If that is this operator, run with --priority 666, it is active.`}},
-		"an entry of a person":             {settings.Peering{}, map[string]peering.Record{"x": {Priority: 1, Lifetime: time.Minute}}, false, []string{`x in the ClusterKopfPeering "mine" has the priority 1, and pauses operators of the priority 0 until it is removed: it does not expire.` + unused + ` To end that: kopf resume --id x --peering mine --context=a`}},
-		"two higher ones":                  {settings.Peering{}, map[string]peering.Record{"op-b": alive(7), "op-c": alive(9)}, false, []string{higher, strings.NewReplacer("op-b", "op-c", "priority 7", "priority 9").Replace(higher) + " If that is this operator, run with --priority 9, it is active."}},
-		"a higher one, and a freeze of it": {settings.Peering{}, map[string]peering.Record{"op-b": alive(7), "jane@laptop": alive(100)}, true, []string{frozen + resume, higher}},
+		"no entries":                       {settings.Peering{}, nil, false, 0},
+		"one entry of the same priority":   {settings.Peering{}, map[string]peering.Record{"op-a": alive(0)}, false, 0},
+		"its own entry":                    {settings.Peering{Identity: "op-a"}, map[string]peering.Record{"op-a": alive(0)}, true, 0},
+		"its own entry, a flag":            {settings.Peering{Identity: "op-b"}, map[string]peering.Record{"op-b": alive(7)}, true, 0},
+		"another of the same priority":     {settings.Peering{Identity: "op-a"}, map[string]peering.Record{"op-b": alive(0)}, true, 1},
+		"two of the same priority":         {settings.Peering{}, map[string]peering.Record{"op-a": alive(0), "op-b": alive(0)}, true, 1},
+		"a higher one of an operator":      {settings.Peering{}, map[string]peering.Record{"op-b": alive(7)}, false, 1},
+		"a higher one, known":              {settings.Peering{Identity: "op-a"}, map[string]peering.Record{"op-b": alive(7)}, true, 1},
+		"a flag in its own entry":          {settings.Peering{Identity: "op-a"}, map[string]peering.Record{"op-a": alive(8), "op-b": alive(7)}, true, 0},
+		"a lower one":                      {settings.Peering{Priority: 8}, map[string]peering.Record{"op-b": alive(7)}, false, 0},
+		"an expired one":                   {settings.Peering{}, map[string]peering.Record{"op-b": {Priority: 7, LastSeen: now.Add(-time.Hour), Lifetime: time.Minute}}, false, 0},
+		"a freeze by a name":               {settings.Peering{}, map[string]peering.Record{"op-a": alive(0), "jane@laptop": alive(100)}, true, 1},
+		"a freeze with a message":          {settings.Peering{}, map[string]peering.Record{"jane@laptop": freeze}, false, 1},
+		"a freeze of the same priority":    {settings.Peering{Priority: 100}, map[string]peering.Record{"jane@laptop": freeze}, false, 1},
+		"an operator on a laptop":          {settings.Peering{}, map[string]peering.Record{"op-a": alive(0), "jane@laptop/20260131120000/abcdef": alive(666)}, false, 1},
+		"an entry of a person":             {settings.Peering{}, map[string]peering.Record{"x": {Priority: 1, Lifetime: time.Minute}}, false, 1},
+		"two higher ones":                  {settings.Peering{}, map[string]peering.Record{"op-b": alive(7), "op-c": alive(9)}, false, 2},
+		"a higher one, and a freeze of it": {settings.Peering{}, map[string]peering.Record{"op-b": alive(7), "jane@laptop": alive(100)}, true, 2},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := meeting{Target: peering.Target{Name: "mine"}, object: `ClusterKopfPeering "mine"`, records: test.records, now: now}
 			got := m.pauses(test.settings, CommandLine{Flags: []string{"--context=a"}})
-			if !slices.Equal(got, test.want) {
-				t.Errorf("got\n%s", strings.Join(got, "\n"))
+			if len(got) != test.pauses {
+				t.Errorf("got %d pauses", len(got))
+			}
+			if test.pauses > 0 {
+				sentences.Check(t, "", strings.Join(got, "\n"))
 			}
 			if got := m.isCertain(test.settings); got != test.certain {
 				t.Errorf("it is certain: %v", got)

@@ -52,6 +52,14 @@ func TestMetricsCountReviewsByOutcome(t *testing.T) {
 		gomega.HaveKeyWithValue("kopf_admission_reviews_total broken validate failed", 0.0),
 		gomega.HaveKeyWithValue("kopf_admission_errors_total 503", gomega.BeNumerically(">=", 0)),
 		gomega.HaveKeyWithValue("kopf_certificate_expiry_timestamp_seconds", gomega.BeNumerically(">", time.Now().Unix()))))
+	yes := testenv.NewObject("KopfExample", namespace, "one", nil) // an API server learns of the mutations after the validations, or before
+	yes.SetLabels(map[string]string{"ask": "yes"})
+	g.Eventually(func() (map[string]float64, error) {
+		if err := dryRun(t, yes)(); err != nil {
+			return nil, err
+		}
+		return now()
+	}).Should(gomega.HaveKeyWithValue("kopf_admission_reviews_total yes mutate admitted", gomega.BeNumerically(">", 0)))
 	for _, ask := range []string{"no", "broken"} {
 		object := testenv.NewObject("KopfExample", namespace, "one", nil)
 		object.SetLabels(map[string]string{"ask": ask})

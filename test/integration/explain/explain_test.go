@@ -45,8 +45,8 @@ func TestAnObjectIsExplainedWithoutAnOperator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := said.Text(inspect.Style{}); !strings.Contains(text, "fn (create) will run") {
-		t.Errorf("got\n%s", text)
+	if len(said.Handlers) != 1 || said.Handlers[0].ID != "fn" || said.Handlers[0].State != "due" {
+		t.Errorf("got %+v", said.Handlers)
 	}
 	plan, err := c.NewPlan(t.Context(), namespace)
 	if err != nil || plan.Changes() != 1 || plan.Resources[0].Creations != 1 {

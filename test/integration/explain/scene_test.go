@@ -27,8 +27,9 @@ type scene struct {
 	t         *testing.T
 	namespace string
 	settings  settings.Settings
-	scheme    *runtime.Scheme // of typed handlers
-	runs      *kopf.Registry  // of operators, if not that of the commands
+	scheme    *runtime.Scheme  // of typed handlers
+	runs      *kopf.Registry   // of operators, if not that of the commands
+	dialog    *strings.Builder // requests and their answers
 }
 
 func newScene(t *testing.T) *scene {
@@ -70,12 +71,19 @@ func (s *scene) patchStatus(obj client.Object, body string) {
 	s.Expect(cluster.Client().Status().Patch(s.t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(body)), client.FieldOwner("kubectl-edit"))).To(gomega.Succeed())
 }
 
-// explain returns what the command would say.
-func (s *scene) explain(name string) string {
+// explain returns what the command would say about the object "one".
+func (s *scene) explain() string {
 	s.t.Helper()
-	said, err := s.connect().Explain(s.t.Context(), inspect.Target{Kind: "kopfexample", Namespace: s.namespace, Name: name})
+	said, err := s.explained("one")()
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	return strings.ReplaceAll(said.Text(inspect.Style{}), s.namespace, "NAMESPACE")
+}
+
+// explained asks about an object.
+func (s *scene) explained(name string) func() (*inspect.Explanation, error) {
+	return func() (*inspect.Explanation, error) {
+		return s.connect().Explain(s.t.Context(), inspect.Target{Kind: "kopfexample", Namespace: s.namespace, Name: name})
+	}
 }
 
 // connect returns the cluster for the commands of the operator.
@@ -87,14 +95,6 @@ func (s *scene) connect() *inspect.Cluster {
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	c.CommandLine = inspect.CommandLine{Pattern: "./my-operator COMMAND"}
 	return c
-}
-
-// says waits until the explanation contains the lines.
-func (s *scene) says(name string, lines ...string) {
-	s.t.Helper()
-	for _, line := range lines {
-		s.Eventually(func() string { return s.explain(name) }).Should(gomega.ContainSubstring(line))
-	}
 }
 
 // isHandled waits until the object was handled.

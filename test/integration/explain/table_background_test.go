@@ -18,18 +18,16 @@ func wait(_ context.Context, task *kopf.Task) error { <-task.Stopped(); return n
 func tick(context.Context, *kopf.Tick) error { return nil }
 
 // timed is about a timer of a new object.
-func timed(message string, options ...kopf.BackgroundOption) situation {
+func timed(options ...kopf.BackgroundOption) situation {
 	return situation{
 		arrange: func(s *scene) {
 			s.Timer(examples, tick, append(options, kopf.ID("fn"))...)
 			s.create("one")
 		},
-		stopped: []string{"- fn (timer) " + message},
-		running: []string{"- fn (timer) " + message, "- The timer fn waits for its next call, or for a change of the object."},
+		stopped: []string{"no cause", "fn (timer): background"},
+		running: []string{"no cause", "fn (timer): background", "idle", "timer fn: waiting"},
 	}
 }
-
-const isForever = "- fn (daemon) runs while an operator is active, until it returns or fails for good"
 
 // background are situations of daemons and timers.
 var background = map[string]situation{
@@ -39,8 +37,8 @@ var background = map[string]situation{
 			s.create("one")
 			s.releaseAfterwards()
 		},
-		stopped: []string{isForever, "- The object does not have the finalizer " + finalizer + " now: a running operator adds it while a daemon runs for the object."},
-		running: []string{isForever, "- The daemon fn is running.", "- The object has the finalizer " + finalizer + ": its deletion will wait for this operator."},
+		stopped: []string{"no cause", "fn (daemon): background"},
+		running: []string{"no cause", "fn (daemon): background", "daemon fn: running", "idle"},
 	},
 	"a daemon has returned": {
 		arrange: func(s *scene) {
@@ -48,16 +46,16 @@ var background = map[string]situation{
 			s.create("one")
 			s.releaseAfterwards()
 		},
-		stopped: []string{isForever},
-		running: []string{isForever, "- The daemon fn has ended, and is not called again.", nothingDue},
+		stopped: []string{"no cause", "fn (daemon): background"},
+		running: []string{"no cause", "fn (daemon): background", "daemon fn: ended", "idle"},
 	},
 	"a daemon is not for the object": {
 		arrange: func(s *scene) {
 			s.Daemon(examples, wait, kopf.ID("fn"), kopf.Labels(matching(kopf.Equal("db"))))
 			s.patch(s.create("one"), labeledWeb)
 		},
-		stopped: []string{`- fn (daemon) is not for this object: the label app is "web", and the handler wants "db"`, "- The deletion waits for nothing."},
-		running: []string{`- fn (daemon) is not for this object: the label app is "web", and the handler wants "db"`, nothingDue},
+		stopped: []string{"no cause", "fn (daemon): mismatched"},
+		running: []string{"no cause", "fn (daemon): mismatched", "idle"},
 	},
 	"a daemon of a suspended object": {
 		arrange: func(s *scene) {
@@ -65,22 +63,17 @@ var background = map[string]situation{
 			asking("suspend", "forever")(s, s.create("one"))
 			s.releaseAfterwards()
 		},
-		stopped: []string{"- fn (daemon) is stopped, because the object is suspended", "- The object is suspended until the request is removed: " + isSuspended},
-		running: []string{"- fn (daemon) is stopped, because the object is suspended", nothingDue},
+		stopped: []string{"no cause", "held", "fn (daemon): suspended"},
+		running: []string{"no cause", "held", "fn (daemon): suspended", "idle"},
 	},
-	"a timer":              timed("is called every 1h while an operator is active, unless it has failed for good", kopf.Interval(time.Hour)),
-	"a timer that is idle": timed("is called while an operator is active, when the object has not changed for 1h, unless it has failed for good", kopf.Interval(time.Minute), kopf.Idle(time.Hour)),
+	"a timer":              timed(kopf.Interval(time.Hour)),
+	"a timer that is idle": timed(kopf.Interval(time.Minute), kopf.Idle(time.Hour)),
 }
 
 // shop returns one child with the name of the object.
 func shop(_ context.Context, c *kopf.Change) ([]client.Object, error) {
 	return []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: c.Name(), Namespace: c.Namespace()}, Data: map[string]string{"color": "red"}}}, nil
 }
-
-const (
-	unknownDrift = "- Whether children differ from what a handler wants, or are missing, is not decidable here, because the handler is not called."
-	isEnsured    = "- shop (ensure) has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts, and when another client changes a child"
-)
 
 // shops returns two children.
 func shops(_ context.Context, c *kopf.Change) ([]client.Object, error) {
@@ -102,13 +95,6 @@ func (s *scene) controlled() []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: other.UID, Controller: new(true)}}
 }
 
-const (
-	isTaken    = "the object belongs to another controller, Deployment.apps web (uid UID); it was not changed for KopfExample.kopf.dev default/one (uid UID): rename the child, or, if that controller does not need the object, delete it: kubectl delete configmaps "
-	isLeft     = "- ConfigMap default/one (shop) belongs to another controller, Deployment.apps web (uid UID), not to KopfExample.kopf.dev default/one (uid UID): it is neither changed nor deleted until that lets it go; if that controller does not need it, delete it: kubectl delete configmaps/one -n default"
-	isOutgrown = `- shop (ensure) is not for this object: the label app is "web", and the handler wants "db"; its 2 children stay: the operator neither restores nor deletes them as long as that is so`
-	isUnkept   = "is ready; it is not restored, because the filters of shop do not match the object"
-)
-
 // kept creates an object whose child an earlier operator has created.
 func (s *scene) kept() *corev1.ConfigMap {
 	s.t.Helper()
@@ -118,8 +104,6 @@ func (s *scene) kept() *corev1.ConfigMap {
 	former.Stop()
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one", Namespace: s.namespace}}
 }
-
-const toCallShop = "→ to call it now: ./my-operator retry kopfexamples.kopf.dev/one -n default shop"
 
 // failsToEnsure changes an object whose children are ensured so that the handler fails, which it repeats in
 // an hour.
@@ -135,7 +119,7 @@ func (s *scene) failsToEnsure() client.Object {
 	obj := s.create("one")
 	s.isHandled(obj)
 	s.patch(obj.DeepCopy(), `{"spec":{"color":"black"}}`)
-	s.says("one", "the color black is sold out")
+	s.shows("one", "shop (ensure): waiting")
 	former.Stop()
 	return obj
 }
@@ -147,26 +131,26 @@ var ensured = map[string]situation{
 			s.Ensure(examples, shop, kopf.ID("shop"))
 			s.create("one")
 		},
-		stopped: []string{isNew, "- shop (ensure) will run, if an operator is running", unknownDrift},
-		running: []string{isHandled, isEnsured, "- ConfigMap default/one (shop) is ready", unknownDrift},
+		stopped: []string{"create", "shop (ensure): due"},
+		running: []string{"noop", "shop (ensure): done", "ConfigMap default/one (shop): ready", "idle"},
 	},
 	"a child was changed": {
 		arrange: func(s *scene) { s.patch(s.kept(), `{"data":{"color":"blue"}}`) },
-		stopped: []string{isHandled, isEnsured, "- ConfigMap default/one (shop) is ready", unknownDrift},
-		running: []string{isHandled, "- ConfigMap default/one (shop) is ready", nothingDue},
+		stopped: []string{"noop", "shop (ensure): done", "ConfigMap default/one (shop): ready"},
+		running: []string{"noop", "shop (ensure): done", "ConfigMap default/one (shop): ready", "idle"},
 	},
 	"a change of a child is accepted": {
 		arrange: func(s *scene) {
 			s.OnDrift(examples, func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.AcceptDrift(), nil }, kopf.ID("painted"))
 			s.patch(s.kept(), `{"data":{"color":"blue"}}`)
 		},
-		stopped: []string{"- painted (drift) is asked when other clients change children of the object", "- ConfigMap default/one (shop) is ready", unknownDrift},
-		running: []string{"- ConfigMap default/one (shop) is ready; it was accepted that others have changed data.color, until shop returns another value", nothingDue},
+		stopped: []string{"noop", "painted (drift): ready", "shop (ensure): done", "ConfigMap default/one (shop): ready"},
+		running: []string{"noop", "painted (drift): ready", "shop (ensure): done", "ConfigMap default/one (shop): ready", "accepted data.color", "idle"},
 	},
 	"a child is kept": {
 		arrange: func(s *scene) { s.patch(s.kept(), `{"metadata":{"annotations":{"kopf.zalando.org/keep":"true"}}}`) },
-		stopped: []string{"- ConfigMap default/one (shop) is ready; it is never deleted, because of the annotation kopf.zalando.org/keep"},
-		running: []string{"- ConfigMap default/one (shop) is ready; it is never deleted, because of the annotation kopf.zalando.org/keep"},
+		stopped: []string{"noop", "shop (ensure): done", "ConfigMap default/one (shop): ready"},
+		running: []string{"noop", "shop (ensure): done", "ConfigMap default/one (shop): ready", "idle"},
 	},
 	"a child belongs to another": {
 		arrange: func(s *scene) {
@@ -175,8 +159,8 @@ var ensured = map[string]situation{
 			s.Expect(cluster.Client().Create(s.t.Context(), taken)).To(gomega.Succeed())
 			s.create("one")
 		},
-		stopped: []string{isNew, "- shop (ensure) will run, if an operator is running"},
-		running: []string{"- shop (ensure) waits until TIME (in SOME TIME) after 1 attempt, the last error: the child ConfigMap default/one: the object belongs to no owner; it was not changed for KopfExample.kopf.dev default/one (uid UID): declare the handler with kopf.AdoptExisting() to take it over, rename the child, or delete the object: kubectl delete configmaps one -n default", "→ to call it now: ./my-operator retry kopfexamples.kopf.dev/one -n default shop"},
+		stopped: []string{"create", "shop (ensure): due"},
+		running: []string{"create", "shop (ensure): waiting", "looks later"},
 	},
 	"children belong to another controller": {
 		arrange: func(s *scene) {
@@ -187,22 +171,18 @@ var ensured = map[string]situation{
 			}
 			s.create("one")
 		},
-		stopped: []string{isNew, "- shop (ensure) will run, if an operator is running"},
-		running: []string{
-			"- shop (ensure) waits until TIME (in SOME TIME) after 1 attempt, the last error: the child ConfigMap default/one-a: " + isTaken + "one-a -n default",
-			"the child ConfigMap default/one-b: " + isTaken + "one-b -n default",
-			"→ to call it now: ./my-operator retry kopfexamples.kopf.dev/one -n default shop",
-		},
+		stopped: []string{"create", "shop (ensure): due"},
+		running: []string{"create", "shop (ensure): waiting", "looks later"},
 	},
 	"a handler of children fails after a change": {
 		arrange: func(s *scene) { s.failsToEnsure() },
-		stopped: []string{"- shop (ensure) waits until TIME (in SOME TIME) after 1 attempt, the last error: the color black is sold out", toCallShop},
-		running: []string{"- shop (ensure) waits until TIME (in SOME TIME) after 1 attempt, the last error: the color black is sold out", toCallShop},
+		stopped: []string{"update", `add spec: {"color":"black"}`, "shop (ensure): waiting", "ConfigMap default/one (shop): ready"},
+		running: []string{"update", `add spec: {"color":"black"}`, "shop (ensure): waiting", "ConfigMap default/one (shop): ready", "looks later"},
 	},
 	"a change with which a handler of children has failed is taken back": {
 		arrange: func(s *scene) { s.patch(s.failsToEnsure(), `{"spec":{"color":"red"}}`) },
-		stopped: []string{"- shop (ensure) waits until TIME (in SOME TIME) after 1 attempt, the last error: the color black is sold out", toCallShop},
-		running: []string{"- shop (ensure) waits until TIME (in SOME TIME) after 1 attempt, the last error: the color black is sold out", toCallShop},
+		stopped: []string{"update", `add spec: {"color":"red"}`, "shop (ensure): waiting", "ConfigMap default/one (shop): ready"},
+		running: []string{"update", `add spec: {"color":"red"}`, "shop (ensure): waiting", "ConfigMap default/one (shop): ready", "looks later"},
 	},
 	"another controller takes a child": {
 		arrange: func(s *scene) {
@@ -211,17 +191,17 @@ var ensured = map[string]situation{
 			child.OwnerReferences = s.controlled()
 			s.Expect(cluster.Client().Update(s.t.Context(), child)).To(gomega.Succeed())
 		},
-		stopped: []string{isHandled, isLeft},
-		running: []string{isLeft},
+		stopped: []string{"noop", "shop (ensure): done", "ConfigMap default/one (shop): foreign"},
+		running: []string{"resume", "shop (ensure): waiting", "ConfigMap default/one (shop): foreign", "looks later"},
 	},
 	"the filter of a handler with children does not match anymore": {
 		arrange: func(s *scene) {
 			s.Ensure(examples, shops, kopf.ID("shop"), kopf.Labels(matching(kopf.Equal("db"))))
-			s.opened(`{"metadata":{"labels":{"app":"db"}}}`, "ConfigMap NAMESPACE/one-b (shop) is ready")
+			s.opened(`{"metadata":{"labels":{"app":"db"}}}`, "ConfigMap default/one-b (shop): ready")
 			s.patch(s.object(), labeledWeb)
 			s.releaseAfterwards()
 		},
-		stopped: []string{isOutgrown, "- ConfigMap default/one-a (shop) " + isUnkept, "- ConfigMap default/one-b (shop) " + isUnkept},
+		stopped: []string{"update", `change metadata.labels.app: "db" -> "web"`, "shop (ensure): mismatched", "ConfigMap default/one-a (shop): ready", "ConfigMap default/one-b (shop): ready"},
 		during: func(s *scene) {
 			s.patch(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one-a", Namespace: s.namespace}}, `{"data":{"color":"blue"}}`)
 			s.Expect(cluster.Client().Delete(s.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one-b", Namespace: s.namespace}})).To(gomega.Succeed())
@@ -229,7 +209,7 @@ var ensured = map[string]situation{
 			s.patch(other.DeepCopy(), `{"metadata":{"labels":{"app":"db"}}}`)
 			s.isHandled(other)
 		},
-		running: []string{`- shop (ensure) is not for this object: the label app is "web", and the handler wants "db"; its 1 child stays: the operator neither restores nor deletes it as long as that is so`, "- ConfigMap default/one-a (shop) " + isUnkept, nothingDue},
+		running: []string{"update", `change metadata.labels.app: "db" -> "web"`, "shop (ensure): mismatched", "ConfigMap default/one-a (shop): ready", "idle"},
 	},
 	"the handler of a child is not declared": {
 		arrange: func(s *scene) {
@@ -237,7 +217,7 @@ var ensured = map[string]situation{
 			s.Registry = kopf.NewRegistry()
 			s.OnUpdate(examples, create, kopf.ID("fn"))
 		},
-		stopped: []string{"- The object has children of a handler of kopf.Ensure, but this program declares none for it: they are left alone, unless another operator takes care of them.", `- ConfigMap default/one (shop) is left alone, because its handler is not declared: if it was renamed, declare it with kopf.ID("shop"); otherwise, delete the child`},
-		running: []string{`- ConfigMap default/one (shop) is left alone, because its handler is not declared: if it was renamed, declare it with kopf.ID("shop"); otherwise, delete the child`, nothingDue},
+		stopped: []string{"noop", "fn (update): done", "ConfigMap default/one (shop): undeclared"},
+		running: []string{"noop", "fn (update): done", "ConfigMap default/one (shop): undeclared", "idle"},
 	},
 }

@@ -26,28 +26,18 @@ func failingOnRequest(ctx context.Context, c *kopf.Change) error {
 	return nil
 }
 
-// opened runs an operator until the answer has the line, and stops it.
-func (s *scene) opened(body, line string) *unstructured.Unstructured {
+// opened runs an operator until the answer has the fact, and stops it.
+func (s *scene) opened(body, fact string) *unstructured.Unstructured {
 	s.t.Helper()
 	former := s.start()
 	obj := s.create("one")
 	if body != "" {
 		s.patch(obj.DeepCopy(), body)
 	}
-	s.says("one", line)
+	s.shows("one", fact)
 	former.Stop()
 	return obj
 }
-
-const (
-	isOpen  = isNew + " That has begun, and has not ended."
-	isRerun = "It was handled and has not changed; handlers are called again on request. That has begun, and has not ended."
-	toRetry = "→ to call it now: ./my-operator retry kopfexamples.kopf.dev/one -n default fn"
-	failing = ", the last error: the disk is not ready"
-	waiting = "- fn (create) waits until TIME (in SOME TIME) after 1 attempt"
-	waits   = waiting + failing
-	isLater = "- The operator looks at the object again at TIME (in SOME TIME), if nothing happens before."
-)
 
 // changes are situations without attempts.
 var changes = map[string]situation{
@@ -57,16 +47,16 @@ var changes = map[string]situation{
 			s.OnUpdate(examples, create, kopf.ID("changed"))
 			s.create("one")
 		},
-		stopped: []string{isNew, "- fn (create) will run, if an operator is running", "- changed (update) has nothing to do: it is for later changes", "- The deletion waits for nothing."},
-		running: []string{isHandled, "- fn (create) has nothing to do: the object was handled before", "- changed (update) has nothing to do: nothing has changed since the object was handled", nothingDue},
+		stopped: []string{"create", "fn (create): due", "changed (update): later"},
+		running: []string{"noop", "fn (create): done", "changed (update): done", "idle"},
 	},
 	"a change": {
 		arrange: func(s *scene) {
 			s.OnUpdate(examples, create, kopf.ID("fn"))
 			s.changed(`{"spec":{"size":1}}`, `{"spec":{"size":2}}`)
 		},
-		stopped: []string{"It has changed since it was handled last: an operator handles it as an update.", "- change spec.size: 1 -> 2", "- fn (update) will run, if an operator is running", "- created (create) has nothing to do: the object was handled before"},
-		running: []string{isHandled, nothingDue, "- The object does not say whether the handlers have succeeded or failed for good, because it was handled without kopf.Conditions: see its events and the log. To call a handler again: ./my-operator rerun kopfexamples.kopf.dev/one -n default fn"},
+		stopped: []string{"update", "change spec.size: 1 -> 2", "fn (update): due", "created (create): done"},
+		running: []string{"noop", "fn (update): done", "created (create): done", "idle"},
 	},
 	"only the status has changed": {
 		arrange: func(s *scene) {
@@ -74,24 +64,24 @@ var changes = map[string]situation{
 			s.changed(`{"spec":{"size":1}}`, `{}`)
 			s.patchStatus(s.object(), `{"status":{"seen":true}}`)
 		},
-		stopped: []string{isHandled, "- fn (update) has nothing to do: nothing has changed since the object was handled"},
-		running: []string{isHandled, nothingDue},
+		stopped: []string{"noop", "fn (update): done", "created (create): done"},
+		running: []string{"noop", "fn (update): done", "created (create): done", "idle"},
 	},
 	"a handler is called when an operator starts": {
 		arrange: func(s *scene) {
 			s.OnResume(examples, create, kopf.ID("fn"))
 			s.changed(`{"spec":{"size":1}}`, `{}`)
 		},
-		stopped: []string{isHandled, "- fn (resume) will run when an operator starts"},
-		running: []string{isHandled, "- fn (resume) will run when an operator starts", nothingDue},
+		stopped: []string{"noop", "fn (resume): later", "created (create): done"},
+		running: []string{"noop", "fn (resume): later", "created (create): done", "idle"},
 	},
 	"a watched object": {
 		arrange: func(s *scene) {
 			s.OnEvent(examples, func(context.Context, *kopf.WatchEvent) error { return nil }, kopf.ID("fn"))
 			s.create("one")
 		},
-		stopped: []string{"It has no handlers of changes, so its changes are not tracked.", "- fn (event) is called for each watch event of the object"},
-		running: []string{"It has no handlers of changes, so its changes are not tracked.", nothingDue},
+		stopped: []string{"no cause", "fn (event): ready"},
+		running: []string{"no cause", "fn (event): ready", "idle"},
 	},
 	"another revision of a handler": {
 		arrange: func(s *scene) {
@@ -103,12 +93,12 @@ var changes = map[string]situation{
 			s.Registry = kopf.NewRegistry()
 			s.OnCreate(examples, fail, kopf.ID("fn"), kopf.Revision("2"))
 		},
-		stopped: []string{"It was handled under another revision of a handler: an operator handles it again as an update without changes.", "- fn (create) will run again, if an operator is running"},
+		stopped: []string{"update", "fn (create): due"},
 		during: func(s *scene) { // a change does not call it
-			s.says("one", "has failed for good under its revision 2")
+			s.shows("one", "fn (create): failed")
 			s.settled(s.object())
 		},
-		running: []string{"- fn (create) has failed for good under its revision 2: it is called again on request, or under another revision", "→ correct the cause, and then: ./my-operator rerun kopfexamples.kopf.dev/one -n default fn", nothingDue},
+		running: []string{"noop", "fn (create): failed", "idle"},
 	},
 }
 
@@ -117,10 +107,10 @@ var attempts = map[string]situation{
 	"a handler waits for its next attempt": {
 		arrange: func(s *scene) {
 			s.OnCreate(examples, retried, kopf.ID("fn"))
-			s.opened("", "waits until")
+			s.opened("", "fn (create): waiting")
 		},
-		stopped: []string{isOpen, waits, toRetry},
-		running: []string{isOpen, waits, toRetry, isLater},
+		stopped: []string{"create", "fn (create): waiting"},
+		running: []string{"create", "fn (create): waiting", "looks later"},
 	},
 	"a handler that is called again on request waits": {
 		arrange: func(s *scene) {
@@ -129,37 +119,37 @@ var attempts = map[string]situation{
 			obj := s.create("one")
 			s.isHandled(obj)
 			asking("rerun", "1 fn")(s, obj)
-			s.says("one", "the last error: the disk is not ready")
+			s.shows("one", "fn (create): waiting")
 			former.Stop()
 		},
-		stopped: []string{isRerun, waits, toRetry},
-		running: []string{isRerun, waits, toRetry, isLater},
+		stopped: []string{"resume", "fn (create): waiting"},
+		running: []string{"resume", "fn (create): waiting", "looks later"},
 	},
 	"a handler waits, of a limited number of attempts": {
 		arrange: func(s *scene) {
 			s.OnCreate(examples, retried, kopf.ID("fn"), kopf.Retries(5))
-			s.opened("", "waits until")
+			s.opened("", "fn (create): waiting")
 		},
-		stopped: []string{waiting + " (attempt 2 of 5)" + failing, toRetry},
-		running: []string{waiting + " (attempt 2 of 5)" + failing, toRetry, isLater},
+		stopped: []string{"create", "fn (create): waiting"},
+		running: []string{"create", "fn (create): waiting", "looks later"},
 	},
 	"a handler waits, and has a timeout": {
 		arrange: func(s *scene) {
 			s.OnCreate(examples, retried, kopf.ID("fn"), kopf.Timeout(24*time.Hour))
-			s.opened("", "waits until")
+			s.opened("", "fn (create): waiting")
 		},
-		stopped: []string{waiting + " (given up at TIME (in SOME TIME))" + failing, toRetry},
-		running: []string{waiting + " (given up at TIME (in SOME TIME))" + failing, toRetry, isLater},
+		stopped: []string{"create", "fn (create): waiting"},
+		running: []string{"create", "fn (create): waiting", "looks later"},
 	},
 	"a handler has failed, and another one waits": {
 		arrange: func(s *scene) {
 			s.OnCreate(examples, fail, kopf.ID("broken"))
 			s.OnCreate(examples, create, kopf.ID("quick"))
 			s.OnCreate(examples, retried, kopf.ID("fn"))
-			s.opened("", "waits until")
+			s.opened("", "fn (create): waiting")
 		},
-		stopped: []string{isOpen, "- broken (create) has failed for good at TIME (SOME TIME ago) after 1 attempt, the last error: no such size", "→ correct the cause, and then: ./my-operator rerun kopfexamples.kopf.dev/one -n default broken", "- quick (create) has succeeded at TIME (SOME TIME ago)", waits},
-		running: []string{"- broken (create) has failed for good at TIME (SOME TIME ago) after 1 attempt, the last error: no such size", "- quick (create) has succeeded at TIME (SOME TIME ago)", waits, isLater},
+		stopped: []string{"create", "broken (create): failed", "quick (create): succeeded", "fn (create): waiting"},
+		running: []string{"create", "broken (create): failed", "quick (create): succeeded", "fn (create): waiting", "looks later"},
 	},
 	"a handler has used up its attempts": {
 		arrange: func(s *scene) {
@@ -167,20 +157,20 @@ var attempts = map[string]situation{
 				return kopf.Temporary(errors.New("not yet"), 10*time.Millisecond)
 			}, kopf.ID("broken"), kopf.Retries(3))
 			s.OnCreate(examples, retried, kopf.ID("fn"))
-			s.opened("", "broken (create) has failed")
+			s.opened("", "broken (create): failed")
 		},
-		stopped: []string{"- broken (create) has failed for good at TIME (SOME TIME ago) after 3 attempts, the last error: handler broken has used up its 3 attempts: not yet", "→ correct the cause, and then: ./my-operator rerun kopfexamples.kopf.dev/one -n default broken"},
-		running: []string{"- broken (create) has failed for good at TIME (SOME TIME ago) after 3 attempts, the last error: handler broken has used up its 3 attempts: not yet", isLater},
+		stopped: []string{"create", "broken (create): failed", "fn (create): waiting"},
+		running: []string{"create", "broken (create): failed", "fn (create): waiting", "looks later"},
 	},
 	"a filter does not match anymore": {
 		arrange: func(s *scene) {
 			s.OnCreate(examples, retried, kopf.ID("fn"), kopf.Labels(matching(kopf.Equal("db"))))
 			s.OnCreate(examples, retried, kopf.ID("any"))
-			obj := s.opened(`{"metadata":{"labels":{"app":"db"}}}`, "fn (create) waits until")
+			obj := s.opened(`{"metadata":{"labels":{"app":"db"}}}`, "fn (create): waiting")
 			s.patch(obj, labeledWeb)
 		},
-		stopped: []string{`- fn (create) is not retried anymore after 1 attempt, because the label app is "web", and the handler wants "db", the last error: the disk is not ready`},
-		running: []string{`- fn (create) is not retried anymore after 1 attempt, because the label app is "web", and the handler wants "db", the last error: the disk is not ready`, isLater},
+		stopped: []string{"create", "fn (create): dropped", "any (create): waiting"},
+		running: []string{"create", "fn (create): dropped", "any (create): waiting", "looks later"},
 	},
 	"a sub-handler waits": {
 		arrange: func(s *scene) {
@@ -188,10 +178,10 @@ var attempts = map[string]situation{
 				c.Subhandler("disk", retried)
 				return c.Execute(ctx)
 			}, kopf.ID("fn"))
-			s.opened("", "fn/disk (subhandler) waits until")
+			s.opened("", "fn/disk (subhandler): waiting")
 		},
-		stopped: []string{"- fn/disk (subhandler) waits until TIME (in SOME TIME) after 1 attempt, the last error: the disk is not ready"},
-		running: []string{"- fn/disk (subhandler) waits until TIME (in SOME TIME) after 1 attempt, the last error: the disk is not ready", isLater},
+		stopped: []string{"create", "fn (create): waiting", "fn/disk (subhandler): waiting"},
+		running: []string{"create", "fn (create): waiting", "fn/disk (subhandler): waiting", "looks later"},
 	},
 	"a handler waits for a slot": waitingForASlot(),
 	"the cycle of a Kopf is open": {
@@ -200,18 +190,18 @@ var attempts = map[string]situation{
 			s.patch(s.create("one"), fmt.Sprintf(`{"spec":{"size":2},"metadata":{"annotations":{"kopf.zalando.org/last-handled-configuration":%q,"kopf.zalando.org/fn":%q}}}`,
 				`{"spec":{"size":1}}`+"\n", fmt.Sprintf(`{"started":%q,"delayed":%q,"purpose":"update","retries":2,"success":false,"failure":false,"message":"not yet"}`, at(-time.Hour), at(time.Hour))))
 		},
-		stopped: []string{"It has changed since it was handled last: an operator handles it as an update. That has begun, and has not ended.", "- fn (update) waits until TIME (in SOME TIME) after 2 attempts, the last error: not yet", toRetry},
-		running: []string{"- fn (update) waits until TIME (in SOME TIME) after 2 attempts, the last error: not yet", toRetry, isLater},
+		stopped: []string{"update", "change spec.size: 1 -> 2", "fn (update): waiting"},
+		running: []string{"update", "change spec.size: 1 -> 2", "fn (update): waiting", "looks later"},
 	},
 	"a handler was renamed": {
 		arrange: func(s *scene) {
 			s.OnCreate(examples, retried, kopf.ID("former"))
-			s.opened("", "waits until")
+			s.opened("", "former (create): waiting")
 			s.Registry = kopf.NewRegistry()
 			s.OnCreate(examples, retried, kopf.ID("fn"))
 		},
-		stopped: []string{isNew, "- fn (create) will run, if an operator is running", "- It has the progress of a handler that is not declared here: former. It was renamed or removed while it was handling the object, or another operator uses the same storage. If it was renamed, declare it with its former id (kopf.ID), so that it continues. If it was removed, its annotation can be removed, too."},
-		running: []string{isOpen, waits, toRetry, isLater},
+		stopped: []string{"create", "fn (create): due"},
+		running: []string{"create", "fn (create): waiting", "looks later"},
 	},
 }
 
@@ -230,14 +220,14 @@ func waitingForASlot() situation {
 			}, kopf.ID("fn"), kopf.Labels(matching(kopf.Equal("db"))))
 			s.create("one")
 		},
-		stopped: []string{leftAlone},
+		stopped: []string{"create", "fn (create): mismatched"},
 		during: func(s *scene) {
 			const toDB = `{"metadata":{"labels":{"app":"db"}}}`
 			s.patch(s.create("other"), toDB)
 			<-begun
 			s.patch(s.object(), toDB)
 		},
-		running: []string{"- The handler fn waits for a slot, because of its kopf.Limit or of Settings.Execution.MaxCalls."},
+		running: []string{"create", "fn (create): due", "fn waits for a slot", "idle"},
 	}
 }
 

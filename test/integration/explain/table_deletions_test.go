@@ -11,16 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-const (
-	unsuspend      = "./my-operator unsuspend kopfexamples.kopf.dev/one -n default"
-	isSuspended    = "no handlers are called for it, and its deletion is held. To end that: " + unsuspend
-	waitsForThat   = "- fn (create) waits, because the object is suspended"
-	finalizer      = "kopf.zalando.org/KopfFinalizerMarker"
-	isBeingHeld    = "- The object is being deleted since TIME (SOME TIME ago). It has the finalizer " + finalizer + " of this operator, which removes it when its deletion handlers and daemons have ended."
-	isNotCalled    = "- fn (delete) is not called anymore, because the object is being deleted without the finalizer of this operator. The operator removes it when the handler has ended, so the handler was called, unless the object did not have the finalizer, or another client has removed it; which of these is not decidable here"
-	waitsForBackup = `- It waits for the finalizer example.com/backup of another controller, which must remove it: see its log. If that controller does not exist anymore, clean up for it, and then: kubectl patch kopfexamples.kopf.dev/one -n default --type=merge -p '{"metadata":{"finalizers":[]}}'`
-	isBeingDeleted = "It is being deleted, and has the finalizer of this operator: an operator calls its deletion handlers."
-)
+const finalizer = "kopf.zalando.org/KopfFinalizerMarker"
 
 // withSuspension is about a new object with a request to suspend it.
 func withSuspension(value string, stopped, running []string) situation {
@@ -39,7 +30,7 @@ func askedWhileWaiting(verb, value string, stopped, running []string) situation 
 		arrange: func(s *scene) {
 			s.OnCreate(examples, retried, kopf.ID("fn"))
 			s.OnCreate(examples, retried, kopf.ID("other"))
-			s.opened("", "other (create) waits until")
+			s.opened("", "other (create): waiting")
 			asking(verb, value)(s, s.object())
 		},
 		stopped: stopped, running: running,
@@ -49,24 +40,17 @@ func askedWhileWaiting(verb, value string, stopped, running []string) situation 
 // requested are situations with requests.
 var requested = map[string]situation{
 	"the object is suspended": withSuspension("forever",
-		[]string{"Nothing happens now, because", "- The object is suspended until the request is removed: " + isSuspended, waitsForThat, "→ " + unsuspend},
-		[]string{"- The object is suspended until the request is removed: " + isSuspended, waitsForThat, nothingDue}),
+		[]string{"create", "held", "fn (create): suspended"}, []string{"create", "held", "fn (create): suspended", "idle"}),
 	"the object is suspended until a time": withSuspension(time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
-		[]string{"- The object is suspended until TIME (in SOME TIME): " + isSuspended, waitsForThat},
-		[]string{"- The object is suspended until TIME (in SOME TIME): " + isSuspended, waitsForThat, isLater}),
-	"a suspension is over": withSuspension("2020-01-01T00:00:00Z", []string{isNew, "- fn (create) will run, if an operator is running"}, []string{isHandled, nothingDue}),
-	"a suspension is mistyped": withSuspension("24h",
-		[]string{"- fn (create) will run, if an operator is running", `- The request to suspend the object has no effect: the value "24h" is neither a time, such as "TIME", nor "forever".`},
-		[]string{isHandled, `- The request to suspend the object has no effect: the value "24h" is neither a time, such as "TIME", nor "forever".`}),
+		[]string{"create", "held", "fn (create): suspended"}, []string{"create", "held", "fn (create): suspended", "looks later"}),
+	"a suspension is over":     withSuspension("2020-01-01T00:00:00Z", []string{"create", "fn (create): due"}, []string{"noop", "fn (create): done", "idle"}),
+	"a suspension is mistyped": withSuspension("24h", []string{"create", "fn (create): due"}, []string{"noop", "fn (create): done", "idle"}),
 	"a handler is skipped": askedWhileWaiting("skip", "1 fn",
-		[]string{"- The handler fn will be skipped by a running operator as requested.", "- fn (create) will be skipped as requested, when an operator honors the request", isOpen},
-		[]string{"- fn (create) was skipped at TIME (SOME TIME ago): skipped by a request", isLater}),
+		[]string{"create", "fn (create): skipped", "other (create): waiting", "requested"}, []string{"create", "fn (create): skipped", "other (create): waiting", "looks later"}),
 	"a handler is called now": askedWhileWaiting("retry", "1 fn",
-		[]string{"- The handler fn will be called now by a running operator as requested.", "- fn (create) will run as requested, after 1 attempt, if an operator is running, the last error: the disk is not ready"},
-		[]string{"- fn (create) waits until TIME (in SOME TIME) after 2 attempts, the last error: the disk is not ready", isLater}),
+		[]string{"create", "fn (create): due", "other (create): waiting", "requested"}, []string{"create", "fn (create): waiting", "other (create): waiting", "looks later"}),
 	"a request names an unknown handler": askedWhileWaiting("retry", "1 fm",
-		[]string{"- The request to retry the handler fm will be refused by a running operator: no handler of this resource has the id fm; did you mean fn?", waits},
-		[]string{waits, isLater}),
+		[]string{"create", "fn (create): waiting", "other (create): waiting", "requested"}, []string{"create", "fn (create): waiting", "other (create): waiting", "looks later"}),
 }
 
 // releaseAfterwards removes the finalizers of the object after the test.
@@ -98,63 +82,56 @@ var deletions = map[string]situation{
 			s.create("one")
 			s.releaseAfterwards()
 		},
-		stopped: []string{"- fn (delete) will run when the object is deleted", "- The object does not have the finalizer " + finalizer + " yet: a running operator adds it before it calls handlers."},
-		running: []string{"- fn (delete) will run when the object is deleted", "- The object has the finalizer " + finalizer + ": its deletion will wait for this operator.", nothingDue},
+		stopped: []string{"create", "fn (delete): later"},
+		running: []string{"noop", "fn (delete): later", "idle"},
 	},
 	"a deletion handler waits": {
 		arrange: func(s *scene) {
 			s.OnDelete(examples, retried, kopf.ID("fn"))
 			s.deleted(`"` + finalizer + `"`)
 		},
-		stopped: []string{isBeingDeleted, "- fn (delete) will run, if an operator is running", "- created (create) is not called: the object is being deleted", isBeingHeld},
-		running: []string{isBeingDeleted + " That has begun, and has not ended.", "- fn (delete) waits until TIME (in SOME TIME) after 1 attempt, the last error: the disk is not ready", toRetry, isBeingHeld, isLater},
+		stopped: []string{"delete", "fn (delete): due", "created (create): otherReason"},
+		running: []string{"delete", "fn (delete): waiting", "created (create): otherReason", "looks later"},
 	},
 	"a failed deletion handler holds the object": {
 		arrange: func(s *scene) {
 			s.OnDelete(examples, fail, kopf.ID("fn"), kopf.HoldOnFailure())
 			s.deleted(`"` + finalizer + `"`)
 		},
-		stopped: []string{"- fn (delete) will run, if an operator is running", isBeingHeld},
-		running: []string{"- fn (delete) has failed for good at TIME (SOME TIME ago) after 1 attempt, the last error: no such size", "- The deletion is held, because the handler fn has failed for good. Clean up, and then: ./my-operator skip kopfexamples.kopf.dev/one -n default fn --abandon", nothingDue},
+		stopped: []string{"delete", "fn (delete): due", "created (create): otherReason"},
+		running: []string{"delete", "fn (delete): failed", "created (create): otherReason", "idle"},
 	},
 	"another controller holds the object, too": {
 		arrange: func(s *scene) {
 			s.OnDelete(examples, retried, kopf.ID("fn"))
 			s.deleted(`"` + finalizer + `","example.com/backup"`)
 		},
-		stopped: []string{isBeingHeld, "- The deletion also waits for the finalizer example.com/backup of another controller."},
-		running: []string{isBeingHeld, "- The deletion also waits for the finalizer example.com/backup of another controller.", isLater},
+		stopped: []string{"delete", "fn (delete): due", "created (create): otherReason"},
+		running: []string{"delete", "fn (delete): waiting", "created (create): otherReason", "looks later"},
 	},
 	"another controller holds the object": {
 		arrange: func(s *scene) {
 			s.OnDelete(examples, create, kopf.ID("fn"))
 			s.deleted(`"example.com/backup"`)
 		},
-		stopped: []string{
-			"It is being deleted, and does not have the finalizer of this operator, or not anymore: no handlers are called for the deletion now.", isNotCalled, "→ see the events and the log: kubectl describe kopfexamples.kopf.dev/one -n default", "- created (create) is not called: the object is being deleted",
-			"- The object is being deleted since TIME (SOME TIME ago). This operator does not hold it.", waitsForBackup,
-		},
-		running: []string{isNotCalled, waitsForBackup, nothingDue},
+		stopped: []string{"free", "fn (delete): undecidable", "created (create): otherReason"},
+		running: []string{"free", "fn (delete): undecidable", "created (create): otherReason", "idle"},
 	},
 	"the deletion handler has ended, and another controller holds the object": {
 		arrange: func(s *scene) {
 			s.OnDelete(examples, create, kopf.ID("fn"))
 			s.deleted(`"` + finalizer + `","example.com/backup","example.com/other"`)
 		},
-		stopped: []string{isBeingDeleted, "- fn (delete) will run, if an operator is running", isBeingHeld},
-		running: []string{
-			isNotCalled, "- The object is being deleted since TIME (SOME TIME ago). This operator does not hold it.",
-			`- It waits for the finalizer example.com/backup of another controller, which must remove it: see its log. If that controller does not exist anymore, clean up for it, and then: kubectl patch kopfexamples.kopf.dev/one -n default --type=merge -p '{"metadata":{"finalizers":["example.com/other"]}}'`,
-			`- It waits for the finalizer example.com/other of another controller, which must remove it: see its log. If that controller does not exist anymore, clean up for it, and then: kubectl patch kopfexamples.kopf.dev/one -n default --type=merge -p '{"metadata":{"finalizers":["example.com/backup"]}}'`, nothingDue,
-		},
+		stopped: []string{"delete", "fn (delete): due", "created (create): otherReason"},
+		running: []string{"free", "fn (delete): undecidable", "created (create): otherReason", "idle"},
 	},
 	"Kubernetes deletes the dependents first": {
 		arrange: func(s *scene) {
 			s.OnDelete(examples, create, kopf.ID("fn"))
 			s.deleted(`"foregroundDeletion"`)
 		},
-		stopped: []string{isNotCalled, "- It waits for the finalizer foregroundDeletion of Kubernetes, which deletes the objects before it that have owner references to it."},
-		running: []string{isNotCalled, "- It waits for the finalizer foregroundDeletion of Kubernetes, which deletes the objects before it that have owner references to it.", nothingDue},
+		stopped: []string{"free", "fn (delete): undecidable", "created (create): otherReason"},
+		running: []string{"free", "fn (delete): undecidable", "created (create): otherReason", "idle"},
 	},
 	"no handler needs the finalizer": {
 		arrange: func(s *scene) {
@@ -162,8 +139,8 @@ var deletions = map[string]situation{
 			s.releaseAfterwards()
 			s.patch(s.create("one"), fmt.Sprintf(`{"metadata":{"finalizers":[%q]}}`, finalizer))
 		},
-		stopped: []string{"- The object has the finalizer " + finalizer + ", and no handler needs it: a running operator removes it."},
-		running: []string{"- The deletion waits for nothing.", isHandled, nothingDue},
+		stopped: []string{"create", "fn (create): due"},
+		running: []string{"noop", "fn (create): done", "idle"},
 	},
 	"a suspension holds the deletion": {
 		arrange: func(s *scene) {
@@ -175,7 +152,7 @@ var deletions = map[string]situation{
 			s.releaseAfterwards()
 			both(asking("suspend", "forever"), deleting)(s, obj)
 		},
-		stopped: []string{"- The object is suspended until the request is removed: " + isSuspended, "- fn (delete) waits, because the object is suspended", isBeingHeld},
-		running: []string{"- The object is suspended until the request is removed: " + isSuspended, "- fn (delete) waits, because the object is suspended", nothingDue},
+		stopped: []string{"delete", "held", "fn (delete): suspended"},
+		running: []string{"delete", "held", "fn (delete): suspended", "idle"},
 	},
 }

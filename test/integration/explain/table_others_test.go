@@ -3,7 +3,6 @@ package explain
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/onsi/gomega"
@@ -37,15 +36,16 @@ func entry(identity string, priority int) string {
 	return fmt.Sprintf(`%q:{"priority":%d,"lifetime":3600,"lastseen":%q}`, identity, priority, at(0))
 }
 
-const (
-	isPaused = "- The operator is paused by another one."
-	inShops  = ` in the KopfPeering "shops" in the namespace "default" has the priority 100, and pauses operators of the priority 0 until `
-	leaves   = "it leaves, or until TIME without its renewal."
-	isFrozen = "- jane@laptop" + inShops + "TIME, or until kopf resume ends it. To end that: kopf resume --id jane@laptop --peering shops -n default"
-	noShops  = `- The operator pauses, because its peering object is mandatory: there is no KopfPeering "shops" in the namespace "default": create it with: echo '{"apiVersion":"kopf.dev/v1","kind":"KopfPeering","metadata":{"namespace":"default","name":"shops"}}' | kubectl create -f -`
-)
-
 func asItIs(*scene) {}
+
+// The facts about a new object with one handler.
+var (
+	isDue           = []string{"create", "fn (create): due"}
+	isPerhapsPaused = []string{"create", "perhaps held", "fn (create): due"}
+	isHeld          = []string{"create", "held", "fn (create): paused"}
+	isPaused        = []string{"create", "held", "fn (create): paused", "idle", "paused"}
+	isHandled       = []string{"noop", "fn (create): done", "idle"}
+)
 
 // electing lets the operator elect its leader.
 func (s *scene) electing() {
@@ -55,31 +55,20 @@ func (s *scene) electing() {
 
 // others are situations with other operators, clients, and people.
 var others = map[string]situation{
-	"a person has frozen operators of which none has an entry": met(asItIs, entry("jane@laptop", 100),
-		[]string{"Perhaps nothing happens now, because", strings.Replace(isFrozen, " To end", " No operator has an entry: one with --standalone, or with --namespace, does not use the object. To end", 1), "- fn (create) will run, if an operator is running and not paused"},
-		[]string{"Nothing happens now, because", isFrozen, "- fn (create) would run", isPaused}),
-	"a person has frozen the operators": met(asItIs, entry("op-a", 0)+","+entry("jane@laptop", 100),
-		[]string{"Nothing happens now, because", isFrozen, "- fn (create) would run"},
-		[]string{"Nothing happens now, because", isFrozen, "- fn (create) would run", isPaused}),
-	"operators of one priority pause each other": met(asItIs, entry("op-a", 0)+","+entry("op-b", 0),
-		[]string{"Nothing happens now, because", `- In the KopfPeering "shops" in the namespace "default", op-a and op-b have the same priority 0, and pause each other: give them distinct ones by --priority. If op-a was killed, that ends at TIME (in SOME TIME) without your help.`, "- fn (create) would run"},
-		[]string{"Nothing happens now, because", "- fn (create) would run", isPaused}),
-	"an operator has a higher priority, or is this one": met(asItIs, entry("op-b", 100),
-		[]string{"Perhaps nothing happens now, because", "- op-b" + inShops + leaves + " If that is this operator, run with --priority 100, it is active.", "- fn (create) will run, if an operator is running and not paused"},
-		[]string{"Nothing happens now, because", "- The running operator is paused by another one.", "- fn (create) would run", isPaused}),
-	"the entry is that of the operator": met(func(s *scene) { s.settings.Peering.Identity = "op-b" }, entry("op-b", 100),
-		[]string{"- fn (create) will run, if an operator is running", `- KopfPeering "shops" in the namespace "default": op-b (priority 100) was active SOME TIME ago, and pauses no other`},
-		[]string{isHandled, nothingDue}),
-	"the peering object has no entries": met(func(s *scene) { s.settings.Peering.Mandatory = true }, "",
-		[]string{isNew, "- fn (create) will run, if an operator is running"}, []string{isHandled, nothingDue}),
+	"a person has frozen operators of which none has an entry": met(asItIs, entry("jane@laptop", 100), isPerhapsPaused, isPaused),
+	"a person has frozen the operators":                        met(asItIs, entry("op-a", 0)+","+entry("jane@laptop", 100), isHeld, isPaused),
+	"operators of one priority pause each other":               met(asItIs, entry("op-a", 0)+","+entry("op-b", 0), isHeld, isPaused),
+	"an operator has a higher priority, or is this one":        met(asItIs, entry("op-b", 100), isPerhapsPaused, isPaused),
+	"the entry is that of the operator":                        met(func(s *scene) { s.settings.Peering.Identity = "op-b" }, entry("op-b", 100), isDue, isHandled),
+	"the peering object has no entries":                        met(func(s *scene) { s.settings.Peering.Mandatory = true }, "", isDue, isHandled),
 	"the peering object must exist": {
 		arrange: func(s *scene) {
 			s.settings.Peering.Name, s.settings.Peering.Mandatory, s.settings.Scope.Namespaces = "shops", true, []string{s.namespace}
 			s.OnCreate(examples, create, kopf.ID("fn"))
 			s.create("one")
 		},
-		stopped: []string{"Nothing happens now, because", noShops, "- fn (create) would run"},
-		running: []string{"Nothing happens now, because", noShops, "- fn (create) would run", isPaused},
+		stopped: []string{"create", "held", "fn (create): paused"},
+		running: []string{"create", "held", "fn (create): paused", "idle", "paused"},
 	},
 	"the operator of the lease was stopped": {
 		arrange: func(s *scene) {
@@ -88,8 +77,8 @@ var others = map[string]situation{
 			s.start().Stop()
 			s.create("one")
 		},
-		stopped: []string{"Nothing happens now, because", "- No operator holds the lease default/shops: none with leader election is running.", "- fn (create) would run"},
-		running: []string{"Leader", isHandled, nothingDue},
+		stopped: []string{"create", "held", "fn (create): paused"},
+		running: []string{"noop", "fn (create): done", "idle"},
 	},
 	"the operator of the lease has died": {
 		arrange: func(s *scene) {
@@ -100,8 +89,8 @@ var others = map[string]situation{
 			s.Expect(cluster.Client().Create(s.t.Context(), lease)).To(gomega.Succeed())
 			s.create("one")
 		},
-		stopped: []string{"Nothing happens now, because", "- The lease of my-operator-7d9c_1, default/shops, has expired: TIME (SOME TIME ago). No operator with leader election is running, or none can renew it.", "- fn (create) would run"},
-		running: []string{"Leader", isHandled, nothingDue},
+		stopped: []string{"create", "held", "fn (create): paused"},
+		running: []string{"noop", "fn (create): done", "idle"},
 	},
 	"the operator of the lease is unknown": {
 		arrange: func(s *scene) {
@@ -109,8 +98,8 @@ var others = map[string]situation{
 			s.OnCreate(examples, create, kopf.ID("fn"))
 			s.create("one")
 		},
-		stopped: []string{"- There is no lease default/shops: no operator that elects its leader by this lease has run there. In a manager of another program, the lease is the one of its LeaderElectionID.", "- fn (create) will run, if an operator is running", "- Whether a handler that will run is running already is not decidable here: ask the operator by --running, or see its log with --verbose."},
-		running: []string{isHandled, nothingDue},
+		stopped: []string{"create", "fn (create): due"},
+		running: []string{"noop", "fn (create): done", "idle"},
 	},
 	"another operator has the finalizer, too": {
 		arrange: func(s *scene) {
@@ -118,8 +107,8 @@ var others = map[string]situation{
 			s.releaseAfterwards()
 			s.patch(s.create("one"), `{"metadata":{"annotations":{"other.example.com/last-handled-configuration":"{}"}}}`)
 		},
-		stopped: []string{sharedFinalizer},
-		running: []string{sharedFinalizer, nothingDue},
+		stopped: []string{"create", "fn (delete): later"},
+		running: []string{"noop", "fn (delete): later", "idle"},
 	},
 	"another client undoes the writes": {
 		arrange: func(s *scene) {
@@ -129,9 +118,9 @@ var others = map[string]situation{
 			s.OnUpdate(examples, want, kopf.ID("fn"))
 			s.create("one")
 		},
-		stopped: []string{isNew, "- fn (create) will run, if an operator is running", "- fn (update) has nothing to do: it is for later changes"},
+		stopped: []string{"create", "fn (create): due", "fn (update): later"},
 		during:  undoing,
-		running: []string{"- Writes to the object wait for another SOME TIME, because another client keeps undoing them."},
+		running: []string{"update", `change spec.x: "a" -> "b10"`, "fn (create): done", "fn (update): due", "contention", "looks later"},
 	},
 	"the object does not fit the Go type": {
 		arrange: func(s *scene) {
@@ -139,8 +128,8 @@ var others = map[string]situation{
 			kopf.For[*testenv.Sized](s.Registry).OnCreate(func(context.Context, *testenv.Sized, *kopf.Change) error { return nil }, kopf.ID("fn"))
 			s.patch(s.create("one"), `{"spec":{"size":"large"}}`)
 		},
-		stopped: []string{isNew, "- fn (create) " + misfit, "→ " + toFit + ", or: ./my-operator skip kopfexamples.kopf.dev/one -n default fn"},
-		running: []string{"- fn (create) " + misfit, "→ " + toFit + ", or: ./my-operator skip kopfexamples.kopf.dev/one -n default fn", nothingDue},
+		stopped: []string{"create", "fn (create): misfit"},
+		running: []string{"create", "fn (create): misfit", "idle"},
 	},
 	"the object does not fit the Go type of a daemon": {
 		arrange: func(s *scene) {
@@ -148,8 +137,8 @@ var others = map[string]situation{
 			kopf.For[*testenv.Sized](s.Registry).Daemon(func(_ context.Context, _ *testenv.Sized, task *kopf.Task) error { <-task.Stopped(); return nil }, kopf.ID("fn"))
 			s.patch(s.create("one"), `{"spec":{"size":"large"}}`)
 		},
-		stopped: []string{"- fn (daemon) " + misfit, "→ " + toFit},
-		running: []string{"- fn (daemon) " + misfit, nothingDue},
+		stopped: []string{"no cause", "fn (daemon): misfit"},
+		running: []string{"no cause", "fn (daemon): misfit", "idle"},
 	},
 	"a filter of a Go object rejects it": {
 		arrange: func(s *scene) {
@@ -158,16 +147,10 @@ var others = map[string]situation{
 				kopf.WhenObject(func(w *testenv.Sized) bool { return w.Spec.Size > 5 }))
 			s.patch(s.create("one"), `{"spec":{"size":1}}`)
 		},
-		stopped: []string{leftAlone, notFor + "the function of WhenObject returns false for the object as it is now"},
-		running: []string{leftAlone, notFor + "the function of WhenObject returns false for the object as it is now", nothingDue},
+		stopped: []string{"create", "fn (create): mismatched"},
+		running: []string{"create", "fn (create): mismatched", "idle"},
 	},
 }
-
-const (
-	sharedFinalizer = "- Another operator with the prefix other.example.com handles the object, too; what it does is not shown. If it uses the finalizer " + finalizer + ", too, each of them removes it without waiting for the other: set different ones in Settings.Persistence.Finalizer."
-	misfit          = "cannot be called: the object does not fit the Go type *testenv.Sized in spec.size: json: cannot unmarshal string into Go struct field .spec.size of type int"
-	toFit           = "correct the object, or deploy an operator with a type that fits"
-)
 
 // overwrites is the number of those that an operator takes.
 const overwrites = 10

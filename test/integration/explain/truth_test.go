@@ -132,7 +132,7 @@ func TestAnswersComeTrue(t *testing.T) {
 	operator := s.start()
 	for name, obj := range objects {
 		if strings.HasPrefix(name, "waiting") {
-			s.says(name, "- created (create) waits until ")
+			s.shows(name, "created (create): waiting")
 		} else {
 			s.isHandled(obj)
 		}

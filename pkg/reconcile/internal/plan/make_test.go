@@ -133,15 +133,18 @@ func TestPlans(t *testing.T) {
 		look look
 		want string
 	}{
-		"a new object":                               {look{handlers: everything}, "create; calls create; adds the finalizer"},
-		"a new object with the finalizer":            {look{handlers: everything, held: true}, "create; calls create"},
-		"a new object that no handler is for":        {look{handlers: everything, object: off}, "create; nothing to do"},
-		"an object at rest":                          {look{handlers: everything, base: same, held: true}, "noop; nothing to do"},
-		"a change":                                   {look{handlers: everything, base: smaller, held: true}, "update; calls update resize/spec.size"},
-		"a change of an object out of scope":         {look{handlers: everything, object: off, base: smaller, held: true}, "update; does not need the finalizer; nothing to do"},
-		"a start":                                    {look{handlers: everything, base: same, held: true, memory: Memory{Initial: true}}, "resume; calls resume"},
-		"a change while no operator ran":             {look{handlers: everything, base: smaller, held: true, memory: Memory{Initial: true}}, "update; calls update resize/spec.size resume"},
-		"the same, and resume handlers have ended":   {look{handlers: everything, base: smaller, held: true, memory: Memory{Initial: true, HasResumed: func(string) bool { return true }}}, "update; calls update resize/spec.size"},
+		"a new object":                             {look{handlers: everything}, "create; calls create; adds the finalizer"},
+		"a new object with the finalizer":          {look{handlers: everything, held: true}, "create; calls create"},
+		"a new object that no handler is for":      {look{handlers: everything, object: off}, "create; nothing to do"},
+		"an object at rest":                        {look{handlers: everything, base: same, held: true}, "noop; nothing to do"},
+		"a change":                                 {look{handlers: everything, base: smaller, held: true}, "update; calls update resize/spec.size"},
+		"a change of an object out of scope":       {look{handlers: everything, object: off, base: smaller, held: true}, "update; does not need the finalizer; nothing to do"},
+		"a start":                                  {look{handlers: everything, base: same, held: true, memory: Memory{Initial: true}}, "resume; calls resume"},
+		"a change while no operator ran":           {look{handlers: everything, base: smaller, held: true, memory: Memory{Initial: true}}, "update; calls update resize/spec.size resume"},
+		"the same, and resume handlers have ended": {look{handlers: everything, base: smaller, held: true, memory: Memory{Initial: true, HasResumed: func(string) bool { return true }}}, "update; calls update resize/spec.size"},
+		"the same, in the cycle of a predecessor": {look{handlers: everything, base: smaller, held: true, memory: Memory{Initial: true, HasResumed: func(string) bool { return true }}, records: map[string]storage.Record{
+			"resume": {Purpose: cause.Update, Retries: 1, Success: true, Started: time.Now(), Stopped: time.Now()},
+		}}, "update; calls update resize/spec.size resume"},
 		"a deletion":                                 {look{handlers: everything, object: deleted, base: same, held: true}, "delete; calls delete"},
 		"a deletion without the finalizer":           {look{handlers: everything, object: deleted, base: same}, "free; nothing to do"},
 		"a change that is taken back":                {look{handlers: everything, base: same, held: true, records: retried(cause.Update)}, "update; calls update"},
