@@ -30,11 +30,16 @@ func (s *Session) Write(ctx context.Context, u Update) (Outcome, error) {
 		s.state.Drop()
 		return Outcome{ChangedByOthers: true}, nil
 	}
-	if before := s.state.pending; before != nil {
+	before := s.state.pending
+	if before != nil {
 		u.refusedAt = before.refusedAt
 	}
 	s.state.pending = &u
-	return s.commit(ctx)
+	outcome, err := s.commit(ctx)
+	if before != nil && before.unstored && u.Cycle == nil && !s.state.Gone() {
+		s.state.pending = before // of a deletion, which goes on when the object is not suspended anymore, for example
+	}
+	return outcome, err
 }
 
 // Flush writes the update that an earlier pass could not write.

@@ -132,6 +132,27 @@ func TestOutcomesInMemoryWaitForAStorageThatWorks(t *testing.T) {
 	f.expect("a", f.state.Unstored()["a"].Success, true)
 }
 
+// The attempts of deletion handlers that count in memory outlast a write that is not about them: that of the edits that
+// are left when the object is suspended.
+func TestOutcomesInMemoryOutlastOtherWrites(t *testing.T) {
+	for name, err := range map[string]error{"accepted": nil, "refused": answer(http.StatusUnprocessableEntity)} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, deleting(ours, theirs))
+			f.rejects = func(m) error { return answer(http.StatusUnprocessableEntity) }
+			f.edit("a", set("x", "spec", "a"))
+			c := f.cycle(cause.Delete, "a", "b")
+			succeed(c, "a")
+			f.write(Update{Cycle: c})
+			f.nextPass()
+			f.refresh(f.cached())
+			f.flush()
+			f.rejects = func(m) error { return err }
+			f.write(Update{})
+			f.expect("a", f.state.Unstored()["a"] != nil && f.state.Unstored()["a"].Success, true)
+		})
+	}
+}
+
 // A creation whose records cannot be stored must not hold the deletion that follows. What its handlers have
 // written goes into the next update.
 func TestADeletionSupersedesRecordsThatCannotBeStored(t *testing.T) {
