@@ -10,6 +10,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/stop"
 )
 
+// DecidesNext reports whether code of users, or the clock, decides after a call of a timer when it is called next.
+func (d *Declaration) DecidesNext() bool { return d.IntervalFunc != nil || d.Schedule != nil }
+
 // IntervalAfter returns the interval that a timer declares by a function, which is called with its last
 // call. An interval that is not positive is an error of the object.
 func (d *Declaration) IntervalAfter(c *Call) (interval time.Duration, err error) {

@@ -157,7 +157,7 @@ func TestCallsEndWithAnError(t *testing.T) {
 			d, err := handler.Create(kex, change(func(context.Context, *handler.Call) error { return test.fn() }), handler.ID("a"))
 			declared(t, d, err)
 			for where, ctx := range map[string]context.Context{
-				"called": t.Context(),
+				"called":   t.Context(),
 				"observed": handler.WithObserver(t.Context(), ends(func(err error) { expect("the observer", err) })),
 			} {
 				_, err := d.CallIsolated(ctx, changing(d, &handler.Cause{}))

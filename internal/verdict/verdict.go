@@ -124,7 +124,7 @@ func Of(f Facts) Verdict {
 		v.Message = f.Misfit.Error()
 	case f.NeverTurn != "":
 		v.State = Skipped
-		v.Message = "its turn never comes: " + f.NeverTurn
+		v.Message = f.NeverTurn
 	case len(f.WaitsFor) > 0:
 		v.State = OutOfTurn
 		v.Message = "for " + strings.Join(f.WaitsFor, ", ")

@@ -143,7 +143,7 @@ func HoldOnFailure() ChangeOption { return handler.HoldOnFailure() }
 
 // After calls the handler only when the handlers with these ids have succeeded in the same
 // handling of a change. The success is stored before, so a crash does not change the order. If one of them
-// fails for good or is skipped, the handler is skipped. Those that are not called for the change are not waited
+// fails for good, or is skipped because of its own order, the handler is skipped. Those that are not called for the change are not waited
 // for. For a sub-handler, the ids are those of sub-handlers of the same call. An unknown id
 // and an order that is a circle are mistakes in the declaration.
 //

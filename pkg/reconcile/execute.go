@@ -39,8 +39,8 @@ func (p *pass) prepare(c *cycle) error {
 			return err
 		}
 		c.runner = p.newRunner(c, c.Cycle.Progress)
-		c.runner.Skipped = func(d *handler.Declaration, why string) {
-			p.report.Log.Info("The handler is skipped, because its turn never comes.", "handler", d.ID, "reason", why)
+		c.runner.OutOfOrder = func(d *handler.Declaration, why string) {
+			p.report.Log.Info("The handler is skipped.", "handler", d.ID, "reason", why)
 		}
 		c.runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o call.Outcome) { p.afterAttempt(c, d, o) }
 	}
@@ -86,11 +86,12 @@ func (p *pass) enter(c *cycle) {
 	}
 }
 
-// hasDue reports whether a handler can be called now.
-func (c *cycle) hasDue() bool {
-	ofChange := c.runner != nil && c.runner.HasDue(c.Handlers)
-	triggered := c.calls.runner != nil && c.calls.runner.HasDue(c.calls.Handlers)
-	return ofChange || triggered // both take their places in the queues of limits
+// lineUp reports whether a handler can be called now. The others take their places in the queues of limits, or are
+// skipped, as their order says.
+func (c *cycle) lineUp() bool {
+	ofChange := c.runner != nil && c.runner.LineUp(c.Handlers)
+	triggered := c.calls.runner != nil && c.calls.runner.LineUp(c.calls.Handlers)
+	return ofChange || triggered
 }
 
 // startCalls starts the calls of the handlers that can be called now; see nextCall.

@@ -119,7 +119,8 @@ func (w *workers) runInWorker(p *pass) ctrl.Result {
 	if !e.permits.Begin(p.key.Resource, w.stopping) {
 		return ctrl.Result{}
 	}
-	// From here on, the pass has its permit, also in the goroutines in which it may go on.
+	// From here on, the pass has its permit, also in the goroutines in which it may go on. The goroutine of begin
+	// sets next before it sends its error.
 	var next nextPass
 	var err error
 	// Code of users decides about handlers, stores the state, delays daemons and timers, or is an edit that
@@ -137,10 +138,8 @@ func (w *workers) runInWorker(p *pass) ctrl.Result {
 		case err = <-began:
 		case <-patience.C:
 			w.detach(p, func() (*call.Call, nextPass, error) {
-				if err := <-began; err != nil || p.calling == nil {
-					return nil, next, err
-				}
-				return p.resume(nil)
+				err := <-began
+				return p.afterBegin(next, err)
 			})
 			return ctrl.Result{}
 		}
@@ -148,7 +147,7 @@ func (w *workers) runInWorker(p *pass) ctrl.Result {
 		next, err = p.begin(w.writes)
 	}
 	if err == nil && p.calling != nil {
-		w.detach(p, func() (*call.Call, nextPass, error) { return p.resume(nil) })
+		w.detach(p, func() (*call.Call, nextPass, error) { return p.afterBegin(next, nil) })
 		return ctrl.Result{}
 	}
 	e.permits.Release()
@@ -168,6 +167,11 @@ func (w *workers) runAfterEvents(p *pass, cached *object.Snapshot, slot *call.Ru
 		return nil, nextPass{}, err
 	}
 	next, err = p.begin(w.writes)
+	return p.afterBegin(next, err)
+}
+
+// afterBegin returns the first call of a handler, with what begin has returned. Without a call, the pass has ended.
+func (p *pass) afterBegin(next nextPass, err error) (first *call.Call, after nextPass, failure error) {
 	if err != nil || p.calling == nil {
 		return nil, next, err
 	}
@@ -258,7 +262,7 @@ func (p *pass) advance(ctx context.Context) (next nextPass, err error) {
 		if err := p.prepare(c); err != nil {
 			return nextPass{}, err
 		}
-		if c.hasDue() {
+		if c.lineUp() {
 			p.startCalls(c)
 			p.calling = c
 			return nextPass{}, nil

@@ -190,14 +190,14 @@ func TestPassWithoutWorkPassesItsTicketsOn(t *testing.T) {
 			claim := call.Claim{Key: keyOf("a"), ID: "create", Pool: "pool", Limit: 1}
 			other := call.Claim{Key: keyOf("b"), ID: "create", Pool: "pool", Limit: 1}
 			slot := l.engine.slots.Take(other)
-			if l.engine.slots.CanTake(claim) {
+			if l.engine.slots.LineUp(claim) {
 				t.Fatal("there is no limit")
 			}
 			l.engine.slots.Return(slot) // the slot is reserved for the object now
 			if _, err := l.look(); err != nil {
 				t.Fatal(err)
 			}
-			if !l.engine.slots.CanTake(other) {
+			if !l.engine.slots.LineUp(other) {
 				t.Error("the slot is still reserved")
 			}
 		})

@@ -11,6 +11,9 @@
 // to write as one Edit per handler, so that a write that the API server rejects can
 // be traced to the handler that asked for it.
 //
+// Handlers can follow others (kopf.After): order.go says whose turn it is, and skips those whose
+// turn never comes.
+//
 // Attempts counts the attempts of handlers whose progress is not persisted: they
 // have the same limits and outcomes, but the count is kept in memory only.
 //

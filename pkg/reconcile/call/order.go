@@ -10,7 +10,8 @@ import (
 
 // Handlers can declare an order: kopf.After waits until others have succeeded in the cycle, and
 // kopf.AfterFailure until one of them has failed for good. A handler whose turn can never come is skipped: its
-// record is that of a success with a message, so that Kopf does not call it, either. The end of a handler is stored
+// record is that of a success with a message, so that Kopf does not call it, either. A handler that a person
+// skips counts as one that has succeeded. The end of a handler is stored
 // before the next one in the order is called.
 //
 // Others that do not take part in the cycle are not waited for: they have neither succeeded nor failed.
@@ -25,7 +26,7 @@ func (s *State) isOutOfOrder() bool { return s.Success && strings.HasPrefix(s.Me
 type Turn struct {
 	// Waits contains the ids of the handlers that it waits for.
 	Waits []string
-	// Never is why it will not be called in this cycle; empty if it can be.
+	// Never is why it will not be called in this cycle, as its record says; empty if it can be.
 	Never string
 }
 
@@ -38,9 +39,9 @@ func (p *Progress) TurnOf(d *handler.Declaration, others registry.Handlers) (t T
 		state := p.Load(other.ID)
 		switch {
 		case state.Failure:
-			return Turn{Never: other.ID + " has failed"}
+			return Turn{Never: neverTurn + other.ID + " has failed"}
 		case state.isOutOfOrder():
-			return Turn{Never: other.ID + " was skipped"}
+			return Turn{Never: neverTurn + other.ID + " was skipped"}
 		case !state.Success:
 			t.Waits = append(t.Waits, other.ID)
 		}
@@ -59,7 +60,7 @@ func (p *Progress) TurnOf(d *handler.Declaration, others registry.Handlers) (t T
 		}
 	}
 	if len(open) == 0 {
-		return Turn{Never: "nothing has failed of " + strings.Join(d.AfterFailure, ", ")}
+		return Turn{Never: neverTurn + "nothing has failed of " + strings.Join(d.AfterFailure, ", ")}
 	}
 	t.Waits = append(t.Waits, open...)
 	return t
@@ -78,9 +79,9 @@ func (r *Runner) Order(handlers registry.Handlers) {
 			state.outOfTurn = len(turn.Waits) > 0
 			switch {
 			case turn.Never != "":
-				state.finish(true, neverTurn+turn.Never)
+				state.finish(true, turn.Never)
 				r.Progress.abandon(state.Subrefs)
-				r.Skipped(d, turn.Never)
+				r.OutOfOrder(d, turn.Never)
 				isSettled = false
 			case state.outOfTurn && state.unstarted:
 				state.dirty = false // without a record, its time does not run

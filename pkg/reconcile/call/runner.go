@@ -64,8 +64,8 @@ type Runner struct {
 	// AfterAttempt is called with the outcome of every attempt.
 	AfterAttempt func(ctx context.Context, d *handler.Declaration, o Outcome)
 
-	// Skipped is called for a handler whose turn never comes.
-	Skipped func(d *handler.Declaration, why string)
+	// OutOfOrder is called for a handler that is skipped because its turn never comes.
+	OutOfOrder func(d *handler.Declaration, why string)
 
 	// Edits are the edits of the handlers, in the order of the calls.
 	Edits []Edit
@@ -148,16 +148,17 @@ func (r *Runner) returnSlot(slot *Running) {
 	}
 }
 
-// HasDue reports whether a handler can be called now.
-func (r *Runner) HasDue(handlers registry.Handlers) bool {
+// LineUp reports whether a handler can be called now. It skips the handlers whose turn never comes, and the
+// others take their places in the queues of limits.
+func (r *Runner) LineUp(handlers registry.Handlers) bool {
 	r.Order(handlers)
-	return slices.ContainsFunc(handlers, r.isDue)
+	return slices.ContainsFunc(handlers, r.lineUp)
 }
 
-// selectDue returns the due handlers that the lifecycle wants to be called now.
+// selectDue returns the due handlers that the lifecycle wants to be called now. It lines them up.
 func (r *Runner) selectDue(handlers registry.Handlers) registry.Handlers {
 	r.Order(handlers)
-	handlers = handlers.Where(r.isDue)
+	handlers = handlers.Where(r.lineUp)
 	if len(handlers) == 0 {
 		return nil
 	}
@@ -177,22 +178,22 @@ func (r *Runner) selectDue(handlers registry.Handlers) registry.Handlers {
 	return selected
 }
 
-// isDue reports whether a handler can be called now. A handler that waits only for the slots
-// of its sub-handlers is called when one of them has got one.
-func (r *Runner) isDue(d *handler.Declaration) bool {
+// lineUp reports whether a handler can be called now. Otherwise, if it waits for a slot, it takes its place in the
+// queue of the limit, or keeps it. A handler that waits only for the slots of its sub-handlers is called when
+// one of them has got one, also before its time.
+func (r *Runner) lineUp(d *handler.Declaration) bool {
 	state := r.Progress.Load(d.ID)
-	blocked := false
-	switch {
-	case state.Finished() || state.misfit != nil || state.outOfTurn:
+	if state.Finished() || state.misfit != nil || state.outOfTurn {
 		return false
-	case slices.ContainsFunc(state.Subrefs, func(id string) bool { return r.Slots.HasReserved(r.Key, id) }):
-	case state.RemainingDelay(now()) > 0:
-		return false
-	default:
-		blocked = r.isBlocked(state)
 	}
+	hasSlotBelow := slices.ContainsFunc(state.Subrefs, func(id string) bool { return r.Slots.HasReserved(r.Key, id) })
+	if !hasSlotBelow && state.RemainingDelay(now()) > 0 {
+		return false
+	}
+	isBlocked := !hasSlotBelow && r.isBlocked(state)
 	claim := r.claim(d)
-	if blocked || !claim.isWithinAnother() && !r.Slots.CanTake(claim) {
+	needsSlot := !claim.isWithinAnother()
+	if isBlocked || needsSlot && !r.Slots.LineUp(claim) {
 		r.postpone(state)
 		return false
 	}

@@ -72,8 +72,8 @@ type Running struct {
 	warned  bool
 }
 
-// CanTake reports whether the call could begin now. Otherwise it waits: it gets a ticket.
-func (s *Slots) CanTake(c Claim) bool {
+// LineUp reports whether the call could begin now. Otherwise it waits: it gets a ticket.
+func (s *Slots) LineUp(c Claim) bool {
 	s.mu.Lock()
 	keys := s.move(c)
 	free := s.isFree(c)
@@ -367,7 +367,7 @@ func without[T comparable](items []T, item T) []T {
 }
 
 // Waits reports whether the handler waits for a slot, and HasReserved whether one is reserved
-// for it. A pass that asks so will use the slot when it gets one.
+// for it. A pass that asks so will use the slot when it gets one, so its ticket is kept.
 func (s *Slots) Waits(key object.Key, id string) bool { return s.hasTicket(key, id, waiting) }
 
 // HasReserved reports whether a slot is reserved for the handler; see Waits.

@@ -56,7 +56,7 @@ func (c *calls) take(wanted ...Claim) {
 func (c *calls) refuse(wanted ...Claim) {
 	c.t.Helper()
 	for _, call := range wanted {
-		if c.CanTake(call) || c.Take(call) != nil {
+		if c.LineUp(call) || c.Take(call) != nil {
 			c.t.Fatalf("%s has a slot", call.Key.Name)
 		}
 		c.EndPass(call.Key, due)
@@ -152,7 +152,7 @@ func TestTicketKeepsItsPlace(t *testing.T) {
 func TestSlotThatIsReservedDuringAPassIsKept(t *testing.T) {
 	c := newCalls(t, 100)
 	c.take(limited("a-1", 1))
-	if c.CanTake(limited("a-2", 1)) {
+	if c.LineUp(limited("a-2", 1)) {
 		t.Error("there is a slot")
 	}
 	c.end("a-1")

@@ -25,6 +25,11 @@
 // to stop (Tick.Stopped), but is not waited for. If the object is deleted or does not match
 // anymore, the context of the call is canceled at once.
 //
+// A timer with a schedule has runs: times of the clock. The end of each run is written with the result
+// of the timer (Host.PutRun). When the timer starts, the run that follows the last one is looked up
+// (Host.LastRun), which can be one that was missed. What follows a call is decided after it, by
+// code of users where it can depend on the object.
+//
 // This package does not talk to the API server; a Host does that for every object.
 // One lock guards the state of all workers. It is held for a few assignments only,
 // and never while a method of a Host or a handler is called.

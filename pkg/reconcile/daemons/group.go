@@ -100,7 +100,7 @@ func (g *Group) prepareWorkers(wanted []*handler.Declaration) {
 		}
 		var n next
 		if d.Schedule != nil {
-			n = g.planned(d)
+			n = g.nextRunOf(d)
 		} else {
 			n.look = time.Now().Add(g.initialDelay(d))
 		}
@@ -108,7 +108,7 @@ func (g *Group) prepareWorkers(wanted []*handler.Declaration) {
 		w := g.workerOf(d)
 		switch {
 		case !isStarting && w != nil:
-			w.plan(n)
+			w.reschedule(n)
 		case isStarting:
 			if w == nil {
 				w = &worker{group: g, handler: d}
@@ -116,15 +116,15 @@ func (g *Group) prepareWorkers(wanted []*handler.Declaration) {
 				g.supervisor.groups[g] = struct{}{}
 			}
 			w.notBefore = latest(n.run, n.look)
-			w.planned = n.run
+			w.plannedFor = n.run
 		}
 		g.supervisor.mu.Unlock()
 	}
 }
 
-// planned returns the next run of a schedule. If it cannot be known, the error is reported, and the worker looks again
+// nextRunOf returns the next run of a schedule. If it cannot be known, the error is reported, and the worker looks again
 // later.
-func (g *Group) planned(d *handler.Declaration) (n next) {
+func (g *Group) nextRunOf(d *handler.Declaration) (n next) {
 	var err error
 	n.run, err = g.firstRun(d)
 	if err != nil {

@@ -36,7 +36,7 @@ func (r *run) start() {
 		r.ctx, r.attempt = r.worker.attempts.Begin(ctx, r.worker.handler, r.worker.group.supervisor.options.Backoff)
 		r.call = handler.NewCall(r.worker.handler, call, r.attempt.Args)
 		r.call.Stop = r.stopper
-		if planned := r.worker.planned; r.worker.handler.Schedule != nil && !planned.IsZero() {
+		if planned := r.worker.plannedFor; r.worker.handler.Schedule != nil && !planned.IsZero() {
 			r.call.Run = &planned
 		}
 		return nil
@@ -58,12 +58,15 @@ func (r *run) start() {
 func (r *run) callHandler() {
 	failure := handler.ErrExited
 	defer func() { r.finish(failure) }()
-	if r.attempt.Allowed() && !r.isUnplanned() {
+	switch {
+	case r.isUnplanned():
+		failure = nil // the time of the run is looked for
+	case !r.attempt.Allowed():
+		failure = nil // the attempt knows which limit is exceeded
+	default:
 		_, failure = r.worker.handler.Call(r.ctx, r.call)
-	} else {
-		failure = nil
 	}
-	if r.worker.handler.IntervalFunc != nil || r.worker.handler.Schedule != nil {
+	if r.worker.handler.DecidesNext() {
 		failure = r.decideNext(failure)
 	}
 }
@@ -101,7 +104,7 @@ func (r *run) finish(failure error) {
 	} else if err := handler.WithRecover(func() error { outcome = r.processResult(failure); return nil }); err != nil {
 		outcome = r.reportPanic(err)
 	}
-	if r.next == nil {
+	if r.next == nil && r.worker.handler.DecidesNext() { // the code of users has failed, or has ended the goroutine
 		r.next = r.lookAgain()
 	}
 	r.worker.endRun(outcome, r.next)
@@ -155,7 +158,10 @@ func (r *run) processResult(failure error) call.Outcome {
 
 // putRun adds the end of a run to what the timer writes.
 func (r *run) putRun(o call.Outcome) error {
-	ended := storage.Record{Started: *r.call.Run, Stopped: time.Now().UTC(), Retries: r.attempt.Args.Retry + 1, Success: o.Err == nil, Failure: o.Err != nil}
+	ended := storage.Record{Started: *r.call.Run, Stopped: time.Now().UTC(), Retries: r.attempt.Args.Retry, Success: o.Err == nil, Failure: o.Err != nil}
+	if o.Called {
+		ended.Retries++
+	}
 	if o.Err != nil {
 		ended.Message = o.Err.Error()
 	}

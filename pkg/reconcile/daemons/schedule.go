@@ -43,7 +43,7 @@ func (w *worker) nextCall(o call.Outcome, n *next, now time.Time) (at time.Time,
 	case !o.Final:
 		at = now.Add(o.Delay)
 	case d.Schedule != nil: // an error ends the run, and not the schedule
-		w.planned = n.run
+		w.plannedFor = n.run
 		at = latest(n.run, n.look)
 	case w.isDaemon() || o.Err != nil && !isLimitError(o.Err):
 		return at, false
@@ -52,7 +52,7 @@ func (w *worker) nextCall(o call.Outcome, n *next, now time.Time) (at time.Time,
 	case interval > 0 && d.Sharp:
 		// The grid begins when the call was due, so that small delays of calls do
 		// not add up.
-		at = now.Add(interval - now.Sub(w.planned)%interval)
+		at = now.Add(interval - now.Sub(w.plannedFor)%interval)
 	case interval > 0:
 		at = now.Add(interval)
 	case d.Idle > 0:

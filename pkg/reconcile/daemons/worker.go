@@ -22,7 +22,7 @@ const (
 )
 
 // worker is one handler of one object. Every such pair has one, so every field must be
-// worth its bytes. The supervisor's lock guards it, except for attempts and planned, which belong
+// worth its bytes. The supervisor's lock guards it, except for attempts and plannedFor, which belong
 // to the goroutine while there is one.
 type worker struct {
 	group *Group
@@ -36,7 +36,7 @@ type worker struct {
 	due   time.Time // zero if nothing is due
 
 	notBefore   time.Time // the end of the initial delay
-	planned     time.Time // for when the last call was planned; for a schedule, the run, or zero if it is unknown
+	plannedFor  time.Time // for when the last call was planned; for a schedule, the run, or zero if it is unknown
 	seenChanges uint32    // changeCount of the group at the last call
 
 	phase         phase
@@ -89,14 +89,14 @@ func (w *worker) ensureStarted(d *handler.Declaration) {
 	}
 }
 
-// plan postpones or advances the run of a schedule that the object has changed. A run that is being repeated after an
-// error remains. The lock is held.
-func (w *worker) plan(n next) {
-	if w.phase != waiting || w.attempts.Retries() > 0 || n.run.Equal(w.planned) {
+// reschedule postpones or advances the run of a schedule that the object has changed. A run that is being repeated
+// after an error remains. The lock is held.
+func (w *worker) reschedule(n next) {
+	if w.phase != waiting || w.attempts.Retries() > 0 || n.run.Equal(w.plannedFor) {
 		return
 	}
 	w.returnSlot()
-	w.planned = n.run
+	w.plannedFor = n.run
 	w.startTimer(latest(n.run, n.look))
 }
 
@@ -137,7 +137,7 @@ func (w *worker) beginRun() *run {
 	w.stopRequested = false
 	w.writing = false
 	if w.handler.Schedule == nil {
-		w.planned = w.due
+		w.plannedFor = w.due
 	}
 	w.due = time.Time{}
 	w.seenChanges = w.group.changeCount

@@ -22,7 +22,7 @@ func isForField(d *handler.Declaration) bool { return d.Field != nil && d.Webhoo
 // in the scheme; they can be older than the API server, so only a similar field shows a mistake.
 func UnknownFields(declared registry.Handlers, of selector.Resource, definition map[string]any, scheme *runtime.Scheme) []error {
 	known := knownfields.OfDefinition(definition, of.Version)
-	mustKnow := known == nil
+	needsGuess := known == nil
 	if definition == nil && scheme != nil {
 		if typed, err := scheme.New(of.GVK()); err == nil {
 			known = knownfields.OfType(typed)
@@ -37,7 +37,7 @@ func UnknownFields(declared registry.Handlers, of selector.Resource, definition 
 			continue
 		}
 		missing := knownfields.Check(known, d.Field)
-		if missing == nil || mustKnow && missing.Nearest == nil {
+		if missing == nil || needsGuess && missing.Nearest == nil {
 			continue
 		}
 		problem := fmt.Errorf("%s: %s: the objects of %s have no field %q", d.DeclaredAt, handler.Describe(d), of, missing.Path)

@@ -46,17 +46,22 @@ func (k Keeper) Store(ctx context.Context, c *Cycle, body *object.Body, into sto
 		return err
 	}
 	if c.Reason == cause.Delete && len(dirty) > 0 {
-		// The cycle that the deletion has ended. Kopf removes its records, too, when it finds them, and forgets
-		// the deletion handlers that have ended before.
-		isOfDeletion := func(id string, r *storage.Record) bool {
-			return r == nil || r.Purpose == cause.Delete || r.Purpose == "" || slices.Contains(dirty, id)
-		}
-		if err := k.purgeRecords(ctx, c, body, into, isOfDeletion); err != nil {
-			return err
-		}
-		return k.purgeCycle(ctx, body, into)
+		return k.purgeSuperseded(ctx, c, dirty, body, into)
 	}
 	return k.storeCycle(ctx, open, body, into)
+}
+
+// purgeSuperseded adds the removal of what remains of the cycle that a deletion has ended to the first write of the
+// deletion. If it were left, an operator of Kopf that takes over would remove it later, together with the records of
+// the deletion handlers that have ended, and call these again.
+func (k Keeper) purgeSuperseded(ctx context.Context, c *Cycle, written []string, body *object.Body, into storage.Patch) error {
+	keep := func(id string, r *storage.Record) bool {
+		return r == nil || r.Purpose == cause.Delete || r.Purpose == "" || slices.Contains(written, id)
+	}
+	if err := k.purgeRecords(ctx, c, body, into, keep); err != nil {
+		return err
+	}
+	return k.purgeCycle(ctx, body, into)
 }
 
 // storeCycle adds the open cycle to the patch, if there is one.

@@ -438,8 +438,8 @@ func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource
 }
 
 // ReadDefinition reads the definition of a custom resource in the background, and calls the function with it, or with nil
-// if the resource has none, or if it cannot be read. It needs no permission but that of the watch of definitions:
-// without that watch, and for other resources, it makes no request. Only the goroutine of Run calls it, such as in
+// if the resource has none, or if definitions are not watched. If it cannot be read, the function is not called. It needs no
+// permission but that of the watch of definitions: without that watch, and for other resources, it makes no request. Only the goroutine of Run calls it, such as in
 // Consumer.SetUp.
 func (w *Watcher) ReadDefinition(ctx context.Context, name string, then func(definition map[string]any)) {
 	if w.definitions == nil || !w.definitions.kept.has(name) {
