@@ -171,7 +171,8 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 		u.continues = !u.Cycle.Settled
 	}
 
-	// The status of all edits goes first, if it is a subresource.
+	// The status of all edits goes first, if it is a subresource. What is decided here holds for all writes of this
+	// attempt, except what a response changes: s.body, and whether the status is a subresource.
 	deletes := u.deletesObject(s.body, s.writer.finalizer())
 	separate := s.target.StatusSubresource
 	main, status := s.editsPatch(u)
