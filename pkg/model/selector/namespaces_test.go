@@ -52,7 +52,7 @@ func TestNamespacesByTheirLabels(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"labels:":          `the label selector "labels:" of namespaces is empty`,
-		"labels:team in ":  `the label selector "labels:team in " of namespaces cannot be read`,
+		"labels:team in":   `the label selector "labels:team in" of namespaces cannot be read`,
 		"labels:team==web": "",
 		"labels:!team":     "",
 	} {

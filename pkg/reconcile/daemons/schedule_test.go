@@ -32,19 +32,27 @@ func TestTimersWithASchedule(t *testing.T) {
 		"fewer missed runs":       {everyMinute(handler.CatchUp(3)), -60, nil, 61, []string{"0s run 0", "60s run 60"}},
 		"another clock was ahead": {everyMinute(), 60, nil, 121, []string{"120s run 120"}},
 		"a run is repeated": {
-			everyMinute(), 0, []error{handler.Temporary(errDown, 10*time.Second)}, 121,
+			everyMinute(), 0,
+			[]error{handler.Temporary(errDown, 10*time.Second)},
+			121,
 			[]string{"60s run 60", "60s a: again in 10s, down", "70s run 60", "120s run 120"},
 		},
 		"a run is repeated beyond the next one": {
-			everyMinute(handler.CatchUp(0)), 0, []error{handler.Temporary(errDown, 70*time.Second)}, 181,
+			everyMinute(handler.CatchUp(0)), 0,
+			[]error{handler.Temporary(errDown, 70*time.Second)},
+			181,
 			[]string{"60s run 60", "60s a: again in 1m10s, down", "130s run 60", "180s run 180"},
 		},
 		"the next one is missed then": {
-			everyMinute(), 0, []error{handler.Temporary(errDown, 70*time.Second)}, 181,
+			everyMinute(), 0,
+			[]error{handler.Temporary(errDown, 70*time.Second)},
+			181,
 			[]string{"60s run 60", "60s a: again in 1m10s, down", "130s run 60", "130s run 120", "180s run 180"},
 		},
 		"a permanent error ends the run": {
-			everyMinute(), 0, []error{handler.Permanent(errDown)}, 121,
+			everyMinute(), 0,
+			[]error{handler.Permanent(errDown)},
+			121,
 			[]string{"60s run 60", "60s a: failed, down", "120s run 120"},
 		},
 	}

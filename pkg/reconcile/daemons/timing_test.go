@@ -103,7 +103,8 @@ func TestSchedules(t *testing.T) {
 		},
 		"a sharp interval that depends on the object": {
 			options{handler.Sharp(), handler.IntervalFunc(func(*handler.Call) time.Duration { return 5 * s })},
-			quick, nil, 11, []string{"0s call", "5s call", "10s call"},
+			quick, nil, 11,
+			[]string{"0s call", "5s call", "10s call"},
 		},
 		"an interval of zero": {
 			options{handler.Backoff(3 * s), handler.IntervalFunc(func(*handler.Call) time.Duration { return 0 })},

@@ -164,8 +164,6 @@ func TestAFieldThatDoesNotExistIsExplained(t *testing.T) {
 	s.Expect(planned.Notes).To(gomega.ContainElement(note))
 }
 
-const isRefused = "- An operator that may get the definition kopfpruneds.kopf.dev does not start: PLACE: the schema of kopfpruneds.v1.kopf.dev does not have the fields status.observedGeneration and status.conditions, so they would be lost: in the version v1 of its CustomResourceDefinition, add to the properties of status \"observedGeneration: {type: integer, format: int64, default: -1}\" and \"conditions: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}\"; or remove kopf.Conditions. One that may not get it starts, and its conditions are lost. To add the fields: kubectl edit customresourcedefinitions kopfpruneds.kopf.dev"
-
 // A person who may not read the definition does not know whether the operator starts.
 func TestAnUnreadableDefinitionIsNotDecidable(t *testing.T) {
 	s := newScene(t)
