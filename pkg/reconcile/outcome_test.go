@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -144,9 +145,13 @@ func TestMetricsTakeNoMemoryForAnIdleObject(t *testing.T) {
 		runtime.KeepAlive(e.keys)
 		return (after - before) / objects
 	}
-	m, r := counted(t)
-	series(t, r)
-	without, with := each(nil), each(m)
+	without, with := int64(math.MaxInt64), int64(math.MaxInt64)
+	for range 3 { // what other tests leave to the garbage collector can count
+		m, r := counted(t) // it keeps its engine
+		series(t, r)
+		without = min(without, each(nil))
+		with = min(with, each(m))
+	}
 	t.Logf("an idle object takes %d bytes without metrics, and %d with them", without, with)
 	if with-without > limit {
 		t.Errorf("%d bytes more", with-without)
