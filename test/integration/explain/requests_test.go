@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,14 +36,13 @@ func (s *scene) sends(r inspect.Request) {
 	s.record(r, said)
 }
 
-// record adds an answer to the dialog of the test, which is compared in the end.
+// record adds an answer to the dialog of the test, which is compared in the end. Tests can ask in any order.
 func (s *scene) record(r inspect.Request, answer string) {
 	s.t.Helper()
 	if s.dialog == nil {
-		s.dialog = &strings.Builder{}
-		s.t.Cleanup(func() { sentences.Check(s.t, "requests", s.dialog.String()) })
+		s.t.Cleanup(func() { sentences.Check(s.t, "requests", strings.Join(slices.Sorted(slices.Values(s.dialog)), "")) })
 	}
-	fmt.Fprintf(s.dialog, "%s %s\n  %s\n", r.Verb, r.Handler, neutral(s, answer))
+	s.dialog = append(s.dialog, fmt.Sprintf("%s %s\n  %s\n", r.Verb, r.Handler, neutral(s, answer)))
 }
 
 // refuses expects that nothing is written, and records the answer.

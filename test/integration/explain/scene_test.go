@@ -27,9 +27,9 @@ type scene struct {
 	t         *testing.T
 	namespace string
 	settings  settings.Settings
-	scheme    *runtime.Scheme  // of typed handlers
-	runs      *kopf.Registry   // of operators, if not that of the commands
-	dialog    *strings.Builder // requests and their answers
+	scheme    *runtime.Scheme // of typed handlers
+	runs      *kopf.Registry  // of operators, if not that of the commands
+	dialog    []string        // requests and their answers
 }
 
 func newScene(t *testing.T) *scene {
