@@ -8,6 +8,7 @@ import (
 )
 
 func TestRunMeasuresAdmission(t *testing.T) {
+	t.Parallel()
 	var out, log bytes.Buffer
 	if err := run(t.Context(), []string{"-admission", "-calls", "40", "-clients", "4", "-json"}, &out, &log); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 // The test checks counts only, with few objects.
 func TestBackgroundHandlersWriteOnlyTheFinalizer(t *testing.T) {
+	t.Parallel()
 	const objects = 20
 	chosen := []string{timers, timersDaemons}
 	var out bytes.Buffer

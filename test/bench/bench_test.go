@@ -39,6 +39,7 @@ func (s *shared) String() string {
 
 // The test checks counts only: times depend on the machine.
 func TestOperatorsWriteEquallyOftenAndNothingAtRest(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	var log shared
 	subjects := []string{ours, theirs}

@@ -9,6 +9,7 @@ import (
 
 // The test checks counts only: times depend on the machine.
 func TestOperatorsKeepChildrenWithFewRequests(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	var log shared
 	if err := run(t.Context(), []string{"-children", "-n", "20", "-changes", "40", "-window", "1s", "-json"}, &out, &log); err != nil {

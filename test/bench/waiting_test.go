@@ -10,6 +10,7 @@ import (
 // The test checks only that handlers wait at the same time: the other figures depend on the
 // machine.
 func TestHandlersWaitAtTheSameTime(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	var log shared
 	err := run(t.Context(), []string{"-subjects", waitingHandlers, "-n", "20", "-workers", "2", "-wait", "1500ms", "-initial", "50", "-json"}, &out, &log)
