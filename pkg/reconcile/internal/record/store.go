@@ -51,17 +51,16 @@ func (k Keeper) Store(ctx context.Context, c *Cycle, body *object.Body, into sto
 	return k.storeCycle(ctx, open, body, into)
 }
 
-// purgeSuperseded adds the removal of what remains of the cycle that a deletion has ended to the first write of the
-// deletion. If it were left, an operator of Kopf that takes over would remove it later, together with the records of
+// purgeSuperseded adds the removal of the records of the cycle that a deletion has ended to the first write of the
+// deletion. If they were left, an operator of Kopf that takes over would remove them later, together with those of
 // the deletion handlers that have ended, and call these again.
 func (k Keeper) purgeSuperseded(ctx context.Context, c *Cycle, written []string, body *object.Body, into storage.Patch) error {
 	keep := func(id string, r *storage.Record) bool {
 		return r == nil || r.Purpose == cause.Delete || r.Purpose == "" || slices.Contains(written, id)
 	}
-	if err := k.purgeRecords(ctx, c, body, into, keep); err != nil {
-		return err
-	}
-	return k.purgeCycle(ctx, body, into)
+	// The annotation of the cycle remains until the end. Without records, it has no effect. Where the records are in the
+	// status, it is written before them, and tells meanwhile that the deletion is still that of this pass.
+	return k.purgeRecords(ctx, c, body, into, keep)
 }
 
 // storeCycle adds the open cycle to the patch, if there is one.

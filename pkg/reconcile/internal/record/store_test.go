@@ -103,7 +103,7 @@ func TestDeletionRemovesTheCycleThatItHasEnded(t *testing.T) {
 	deletion.Progress.Fail("both", errDown)
 	f.store(deletion)
 	got := slices.Sorted(maps.Keys(annotations(f.body.Raw())))
-	if want := []string{"kopf.zalando.org/both", "kopf.zalando.org/deleted", "kopf.zalando.org/unknown"}; !slices.Equal(got, want) {
+	if want := []string{"kopf.zalando.org/both", "kopf.zalando.org/deleted", startedKey, "kopf.zalando.org/unknown"}; !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
 }

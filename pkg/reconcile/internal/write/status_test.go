@@ -211,6 +211,26 @@ func TestOutcomesOfOthersStandBesideThoseInMemory(t *testing.T) {
 	f.expect("edits", []any{f.field("spec", "a"), f.field("spec", "b")}, []any{nil, "x"})
 }
 
+// A deletion in the middle of an update removes the records of the update. Another client writes between its two
+// writes: the end of the deletion handler is stored nevertheless.
+func TestAConflictBetweenTheWritesOfADeletionLosesNoEnd(t *testing.T) {
+	f := newFixture(t, m{"finalizers": []any{ours}})
+	f.writer.Records.Storages.Progress = storage.StatusProgress{}
+	update := f.cycle(cause.Update, "a", "b")
+	succeed(update, "a")
+	f.write(Update{Cycle: update})
+	f.change(m{"metadata": deleting(ours)})
+	f.refresh(f.cached())
+	f.edit("c", set("x", "spec", "c"))
+	deletion := f.cycle(cause.Delete, "a", "b", "c", "d")
+	succeed(deletion, "c")
+	f.faults = []fault{{}, {before: func() { f.change(m{"metadata": m{"labels": m{"of": "others"}}}) }}}
+	f.write(Update{Cycle: deletion})
+	f.expect("edit", f.field("spec", "c"), "x")
+	f.expect("c", f.storedRecord("c") != nil && f.storedRecord("c").Success, true)
+	f.expect("a", f.storedRecord("a") == nil || f.storedRecord("a").Purpose == cause.Delete, true)
+}
+
 // Another client writes between the two writes at the end of a cycle, and another operator begins the next cycle.
 func TestTheEndOfACycleRemovesNoRecordOfTheNextOne(t *testing.T) {
 	f := newFixture(t, m{})
