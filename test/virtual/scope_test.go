@@ -3,6 +3,7 @@ package virtual
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,21 +25,29 @@ func TestNamespacesAreServedByTheirLabels(t *testing.T) {
 	ours := namespace("ours", "web")
 	theirs := namespace("theirs", "db")
 	named := namespace("named", "")
+	var mu sync.Mutex
 	var happened []string
+	record := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		happened = append(happened, what)
+	}
 	withOperator(t, func(r *kopf.Registry) {
 		r.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
-			happened = append(happened, "created in "+c.Namespace())
+			record("created in " + c.Namespace())
 			return nil
 		}, kopf.ID("create"))
 		r.Daemon(examples, func(_ context.Context, t *kopf.Task) error {
 			<-t.Stopped()
-			happened = append(happened, "stopped in "+t.Namespace()+": "+t.StopReason().String())
+			record("stopped in " + t.Namespace() + ": " + t.StopReason().String())
 			return nil
 		}, kopf.ID("daemon"))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		expect := func(want ...string) {
 			t.Helper()
 			h.Advance(time.Minute)
+			mu.Lock()
+			defer mu.Unlock()
 			slices.Sort(happened)
 			if !slices.Equal(happened, want) {
 				t.Errorf("got %q, want %q", happened, want)
@@ -58,8 +67,11 @@ func TestNamespacesAreServedByTheirLabels(t *testing.T) {
 		h.Patch(ours, `{"metadata":{"labels":{"team":null}}}`)
 		h.Patch(named, `{"metadata":{"labels":{"team":"db"}}}`)
 		expect("stopped in ours: mismatch|signaled")
-		h.Restart()
+		h.Stop()
+		mu.Lock()
 		happened = nil
+		mu.Unlock()
+		h.Start()
 		expect()
 	}, kopftest.Objects(ours, theirs, named), kopftest.Settings(func(s *kopf.Settings) {
 		s.Scope.Namespaces = []string{"labels:team in (web, app)", "named"}
