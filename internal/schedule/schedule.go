@@ -33,7 +33,8 @@ func Parse(text string, zone *time.Location) (Schedule, error) {
 		if err != nil {
 			return Schedule{}, fmt.Errorf("the schedule %q: %w", text, err)
 		}
-		zone, fields = named, strings.TrimSpace(rest)
+		zone = named
+		fields = strings.TrimSpace(rest)
 	}
 	if strings.HasPrefix(fields, "@every") {
 		return Schedule{}, fmt.Errorf("the schedule %q has an interval: use kopf.Interval, or kopf.IntervalFunc", text)

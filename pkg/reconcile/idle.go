@@ -46,10 +46,11 @@ func (l *lastChanges) forget(key object.Key) {
 	delete(l.known, key)
 }
 
-// awaitIdle postpones the handlers that must not be called before the object has not changed for some time. What
-// changes meanwhile becomes a part of their difference, because the cycle has not ended.
+// awaitIdle postpones the handlers of a creation or an update that must not be called before the object has not
+// changed for some time. What changes meanwhile becomes a part of their difference, because the cycle has not ended.
+// Functions of children are also called when an object is resumed or deleted, and do not wait then.
 func (p *pass) awaitIdle(c *cycle) error {
-	if !p.resource.awaitsIdle {
+	if !p.resource.awaitsIdle || !c.Reason.IsChange() {
 		return nil
 	}
 	var changed time.Time

@@ -63,3 +63,31 @@ func TestHandlersWaitUntilTheirObjectIsIdle(t *testing.T) {
 		}
 	})
 }
+
+// A function of children waits for the first quiet of its object. It does not wait when an operator starts, or when the
+// object is deleted.
+func TestOnlyChangesWaitUntilTheirObjectIsIdle(t *testing.T) {
+	withOperator(t, func(r *kopf.Registry) {
+		r.Ensure(examples, theme, kopf.ID("children"), kopf.Idle(time.Hour))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := newExample()
+		h.Create(one)
+		h.Advance(time.Minute)
+		if h.Exists(newTheme()) {
+			t.Error("the child is created before the object is idle")
+		}
+		h.Advance(time.Hour)
+		h.Stop()
+		h.Delete(newTheme())
+		h.Start()
+		h.Advance(time.Minute)
+		if !h.Exists(newTheme()) {
+			t.Error("the child is not created when the operator starts")
+		}
+		h.Delete(one)
+		h.Advance(time.Minute)
+		if h.Exists(one) {
+			t.Error("the deletion waits")
+		}
+	})
+}

@@ -11,8 +11,8 @@ import (
 // Handlers can declare an order: kopf.After waits until others have succeeded in the cycle, and
 // kopf.AfterFailure until one of them has failed for good. A handler whose turn can never come is skipped: its
 // record is that of a success with a message, so that Kopf does not call it, either. A handler that a person
-// skips counts as one that has succeeded. The end of a handler is stored
-// before the next one in the order is called.
+// skips counts as one that has succeeded. The end of a handler is stored before the next one in the order is
+// called.
 //
 // Others that do not take part in the cycle are not waited for: they have neither succeeded nor failed.
 

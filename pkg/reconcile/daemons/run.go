@@ -1,7 +1,6 @@
 package daemons
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,7 +87,10 @@ func (r *run) decideNext(failure error) error {
 		r.worker.group.reportSchedule(r.worker.handler, err)
 		return failure
 	}
-	return cmp.Or(failure, err)
+	if failure != nil {
+		return failure
+	}
+	return err
 }
 
 // lookAgain returns when to look for the time of the next call again, after an error.
