@@ -7,6 +7,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 func TestMain(m *testing.M) {
@@ -16,6 +19,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(profiledVariable) != "" {
 		os.Exit(serveProfiles(os.Args[1:])) // and as a program outside
 	}
+	ctrl.SetLogger(logr.Discard()) // of the control plane; once, because the tests run in parallel
 	os.Exit(m.Run())
 }
 

@@ -23,6 +23,7 @@ func main() {
 	if role := os.Getenv(roleVariable); role != "" {
 		os.Exit(operate(role))
 	}
+	ctrl.SetLogger(logr.Discard()) // of the control plane
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
@@ -130,7 +131,6 @@ func run(ctx context.Context, arguments []string, out, log io.Writer) error {
 	if err := options.check(); err != nil {
 		return err
 	}
-	ctrl.SetLogger(logr.Discard()) // of the control plane
 	report := report{Objects: options.objects, Size: options.size, Workers: options.workers, Interval: options.interval, Machine: machine()}
 	for _, name := range options.chosen() {
 		_, _ = fmt.Fprintf(log, "%s: %d objects\n", name, options.objects)
