@@ -27,7 +27,7 @@ import (
 //   - The jitter of client-go comes from the seed, too. It is global, so each storm has its own process while it
 //     runs, and such a process has one thread.
 var (
-	virtualSeeds = flag.Uint64("virtual-seeds", 200, "the number of storms in virtual time, from seed 1")
+	virtualSeeds = flag.Uint64("virtual-seeds", defaultSeeds, "the number of storms in virtual time, from seed 1")
 	share        = flag.String("share", "", "first/step: this process plays every such seed")
 )
 
