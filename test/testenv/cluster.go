@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -149,11 +150,13 @@ func Connect(kubeconfig []byte) (*Cluster, error) {
 	return cluster, err
 }
 
-func setPatience() {
+// setPatience sets the defaults of gomega for the process, once: another cluster must not take back
+// what a test has set.
+var setPatience = sync.OnceFunc(func() {
 	gomega.SetDefaultEventuallyTimeout(Patience)
 	gomega.SetDefaultEventuallyPollingInterval(Polling)
 	gomega.SetDefaultConsistentlyPollingInterval(Polling)
-}
+})
 
 // Close stops the control plane, unless another process has opened it.
 func (c *Cluster) Close() error {
