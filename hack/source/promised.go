@@ -11,7 +11,7 @@ import (
 var promised = []string{
 	"pkg/kopf", "pkg/kopftest", "pkg/backoff", "pkg/lifecycles", "pkg/settings", "pkg/storage", "pkg/hierarchy",
 	"pkg/model/cause", "pkg/model/convergence", "pkg/model/diff", "pkg/model/index", "pkg/model/memo", "pkg/model/object", "pkg/model/patch",
-	"pkg/model/rollout", "pkg/model/selector", "pkg/model/stop", "pkg/login", "pkg/webhook/servers",
+	"pkg/model/rollout", "pkg/model/selector", "pkg/model/stop", "pkg/login", "pkg/tracing", "pkg/webhook/servers",
 }
 
 // IsPromised reports whether users may rely on the API of the package.

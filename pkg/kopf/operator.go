@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/operator"
 	"github.com/kopf-go/kopf/pkg/operator/permissions"
 	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/tracing"
 )
 
 // Settings configure an operator. Its groups and fields are in package settings:
@@ -43,6 +44,9 @@ type Options struct {
 	// Scheme has the Go types of typed handlers and of the client for handlers. Default:
 	// the built-in types of Kubernetes. Add uses the scheme of the manager instead.
 	Scheme *runtime.Scheme
+	// Tracer makes spans of cycles, passes, attempts, writes, and admission reviews. The module
+	// github.com/kopf-go/kopf/otelkopf is the adapter to OpenTelemetry. Default: no spans.
+	Tracer tracing.Tracer
 	// Permissions observe the requests of the manager, so that the operator logs the rules that its
 	// roles lack, and can learn roles (Settings.Permissions.LearnFile). Make them by
 	// ObservePermissions. Default: not observed with Add. Only for Add; others always observe their
@@ -64,7 +68,7 @@ func (o Options) complete() (operator.Options, error) {
 	}
 	return operator.Options{
 		Registry: o.Registry.declared(), Mistakes: misplaced, Settings: o.Settings, Config: o.Config, Connect: o.Connect,
-		Logger: o.Logger, Scheme: o.Scheme, Requests: o.Permissions.observed(),
+		Logger: o.Logger, Scheme: o.Scheme, Tracer: o.Tracer, Requests: o.Permissions.observed(),
 	}, nil
 }
 

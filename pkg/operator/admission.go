@@ -140,7 +140,7 @@ func (a *admission) newReviews(engine *reconcile.Engine) http.Handler {
 		Context: func(ctx context.Context, call handler.CallContext) context.Context {
 			return engine.Context(ctx, reconcile.CallContext{Body: func() *object.Body { return call.Body }, Resource: *call.Resource, Logger: call.Logger})
 		},
-		Memo: engine.Memo,
+		Memo: engine.Memo, Tracer: engine.Tracer,
 		Measure: func(d *handler.Declaration, err error, took time.Duration) {
 			var rejection *handler.AdmissionError
 			outcome := metrics.ReviewFailed

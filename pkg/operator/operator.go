@@ -26,6 +26,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/operator/permissions"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/tracing"
 )
 
 // Options configures an operator.
@@ -47,6 +48,8 @@ type Options struct {
 	// Scheme contains the Go types of typed handlers and of the handlers' client.
 	// Default: the built-in types of Kubernetes.
 	Scheme *runtime.Scheme
+	// Tracer makes spans. Default: none.
+	Tracer tracing.Tracer
 	// Requests are those of the manager that the operator is added to. Default: they are not
 	// observed.
 	Requests *permissions.Requests

@@ -88,7 +88,7 @@ func (o *Operator) newReplica(mgr manager.Manager) (*replica, error) {
 		Handlers: o.handlers, Settings: s, Logger: r.logger, Memos: o.memos,
 		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(), Client: mgr.GetClient(),
 		Resources: resources, Poster: r.recorder, Metrics: measured, Context: call.add,
-		Recorder: recorded,
+		Recorder: recorded, Tracer: guardTracer(o.options.Tracer, r.logger),
 	}
 	if !s.Peering.Standalone {
 		namespaces, followsScope := peering.NamespacesOf(s)

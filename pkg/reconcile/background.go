@@ -168,6 +168,14 @@ func (b *background) PutRun(ctx context.Context, d *handler.Declaration, run sto
 	return err
 }
 
+// Trace starts the span of one attempt, which may have begun before.
+func (b *background) Trace(ctx context.Context, d *handler.Declaration, a handler.Attempt) (context.Context, call.EndSpan) {
+	if b.engine.spans == nil {
+		return ctx, nil
+	}
+	return b.engine.spans.single(ctx, d, b.key, b.live(), a.Retry+1, a.Now)
+}
+
 // Report reports the outcome of one attempt, as of any other handler's.
 func (b *background) Report(_ context.Context, d *handler.Declaration, o call.Outcome) {
 	b.reporter().Outcome(b.live(), d.ID, o)

@@ -93,6 +93,7 @@ func (p *pass) finishCycle(written write.Outcome) {
 	// ahead, the earlier process may have called them, too.
 	p.object.handled = !p.object.startedByPredecessor || c.Reason == cause.Delete
 	p.object.startedByPredecessor = p.object.startedByPredecessor && c.HasNext
+	p.engine.spans.endHandled(p.key, c.Progress)
 	if !c.Called && !c.Skipped {
 		return
 	}

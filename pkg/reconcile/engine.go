@@ -64,6 +64,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/recording"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
+	"github.com/kopf-go/kopf/pkg/tracing"
 )
 
 // Poster posts Kubernetes events about objects. It must not block.
@@ -94,6 +95,8 @@ type Config struct {
 	Metrics *metrics.Metrics
 	// Recorder writes down what is seen and decided. Nil disables it.
 	Recorder *recording.Recorder
+	// Tracer makes spans. Nil disables them. It must have recovered the panics of users' code.
+	Tracer tracing.Tracer
 	// Memos contains the operator's own values in memory. Nil means that there are none.
 	Memos *memo.Values
 	// Paused starts the engine with a pause, which SetPaused ends.
@@ -124,8 +127,9 @@ type Engine struct {
 	permits     *call.Permits
 	slots       *call.Slots
 	maxUnpacked int // so many running calls keep their essences
-	// runsCode is set if code of users stores the state of objects, or chooses the handlers of a pass.
+	// runsCode is set if code of users stores the state of objects, chooses the handlers of a pass, or makes spans.
 	runsCode bool
+	spans    *spans // nil without a tracer
 	// converger makes the children of objects what handlers want. It is nil if there are no
 	// such handlers.
 	converger *converge.Converger
@@ -175,7 +179,8 @@ func New(config Config) *Engine {
 		backlog:     queue.NewBacklog(s.Queueing.EventBacklog),
 		records:     record.Keeper{Storages: s.Persistence},
 		maxUnpacked: maxUnpacked,
-		runsCode:    runsCode(s),
+		runsCode:    runsCode(s) || config.Tracer != nil,
+		spans:       newSpans(config.Tracer),
 		undeclared:  undeclared.Handlers{Logger: config.Logger},
 		children:    triggers.NewChildren(),
 		detached:    map[object.Key]*pass{},

@@ -41,7 +41,7 @@ func (e *Engine) addConverger() {
 	e.converger = converge.New(converge.Config{
 		Manager: e.Settings.Name, FormerManagers: e.Settings.FormerNames, Scheme: types,
 		Delays: e.Settings.Queueing.ContentionDelays, RequestTimeout: e.Settings.Networking.RequestTimeout,
-		Resources: e.watcher.Kinds, Watches: e.watcher, Metrics: e.Metrics,
+		Resources: e.watcher.Kinds, Watches: e.watcher, Metrics: e.Metrics, Tracer: e.Tracer,
 		Seen: func(parent, id string) {
 			if kind, _, found := strings.Cut(parent, " "); found && !declared[id] {
 				e.undeclared.AddChild(kind, id)
@@ -100,11 +100,15 @@ func (p parent) driftHandlers(children *handler.Declaration, call *handler.Call)
 // callDriftHandler calls one handler of drift.
 func (p parent) callDriftHandler(ctx context.Context, d *handler.Declaration, change *handler.Call, id string, drift convergence.Drift) (convergence.Resolution, error) {
 	ctx, arguments := p.pass.prepareCall(ctx, d, p.pass.session.Body())
+	var span call.EndSpan
+	if p.pass.span != nil { // the context has that of the function whose child has changed
+		ctx, span = p.pass.engine.spans.attempt(ctx, d, spanOf(p.pass.key, p.pass.object.writes.UID()))
+	}
 	began := time.Now()
 	resolution, err := d.Resolve(ctx, handler.NewDriftCall(d, arguments, change, handler.DriftCall{Drift: drift, EnsuredBy: id}))
-	p.pass.engine.measure(p.pass.resource, d, call.Outcome{
-		Called: true, Final: err == nil || handler.IsPermanent(err), Err: err, Took: time.Since(began),
-	})
+	outcome := call.Outcome{Called: true, Final: err == nil || handler.IsPermanent(err), Err: err, Took: time.Since(began)}
+	span.End(outcome, true)
+	p.pass.engine.measure(p.pass.resource, d, outcome)
 	return resolution, err
 }
 

@@ -67,6 +67,10 @@ func (t target) callEventHandlers(ctx context.Context, event object.WatchEvent) 
 // callEventHandler calls one handler, unless its filter has failed. It only logs errors.
 func (t *target) callEventHandler(ctx context.Context, d *handler.Declaration, event object.WatchEvent, body *object.Body, failure error) call.Edit {
 	ctx, common := t.prepareCall(ctx, d, body)
+	var span call.EndSpan
+	if t.engine.spans != nil && failure == nil {
+		ctx, span = t.engine.spans.single(ctx, d, t.key, body, 0, time.Time{})
+	}
 	common.Patch = &patch.Patch{}
 	arguments := handler.NewCall(d, common, handler.Attempt{})
 	arguments.Event = event.Type
@@ -78,12 +82,14 @@ func (t *target) callEventHandler(ctx context.Context, d *handler.Declaration, e
 	if failure == nil {
 		result, failure = call.NormalizeResult(arguments.Result())
 	}
+	outcome := call.Outcome{Called: true, Final: true, Ignored: failure, Took: time.Since(began)}
 	misfit := handler.AsMisfit(failure)
+	span.End(outcome, misfit == nil)
 	t.engine.objects.recordMisfit(t.key, d, misfit)
 	if misfit != nil {
 		return call.Edit{ID: d.ID, Patch: &patch.Patch{}}
 	}
-	t.engine.measure(t.resource, d, call.Outcome{Called: true, Final: true, Ignored: failure, Took: time.Since(began)})
+	t.engine.measure(t.resource, d, outcome)
 	if failure != nil {
 		t.report.Log.Error(failure, "The event handler failed; this is ignored.", append(handler.StackValues(failure), "handler", d.ID)...)
 	}

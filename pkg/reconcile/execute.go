@@ -54,12 +54,13 @@ func (p *pass) newRunner(c *cycle, progress *call.Progress) *call.Runner {
 	s := p.engine.Settings.Execution
 	return &call.Runner{
 		Key: p.key, Cause: &c.Cause, Progress: progress, Lifecycle: s.Lifecycle, Backoff: s.Backoff, Slots: p.engine.slots,
-		Prepare: func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
+		Prepare: func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext, call.EndSpan) {
 			ctx, arguments := p.prepareCall(ctx, d, p.session.Body())
 			if d.Ensures != nil {
 				arguments.Converger = parent{p, c}
 			}
-			return ctx, arguments
+			ctx, span := p.traceAttempt(ctx, d, progress.Load(d.ID).Retries)
+			return ctx, arguments, span
 		},
 		Leave: func() { p.leave(c) }, Enter: func() { p.enter(c) },
 	}

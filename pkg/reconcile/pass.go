@@ -49,6 +49,7 @@ type pass struct {
 	began time.Time
 	// firstLook is set if no earlier pass of this process has looked at the object.
 	firstLook bool
+	span      *passSpan // nil without a tracer
 }
 
 func (w *workers) newPass(r *resource, key object.Key) *pass {
@@ -62,9 +63,14 @@ func (w *workers) newPass(r *resource, key object.Key) *pass {
 	}
 	p.report = e.reporterOf(key, lastBody, &p.object.reported)
 	p.firstLook = !p.object.seen
-	p.session = e.writer.Open(&p.object.writes, write.Target{
+	to := write.Target{
 		Key: key, API: r.API, StatusSubresource: r.HasStatusSubresource(), Redefined: r.SetStatusSubresource, Rewound: r.Interrupt,
-	}, p.report)
+	}
+	if e.spans != nil {
+		p.span = &passSpan{began: time.Now()}
+		to.Trace = p.traceWrite
+	}
+	p.session = e.writer.Open(&p.object.writes, to, p.report)
 	return p
 }
 
@@ -241,6 +247,7 @@ func (p *pass) advance(ctx context.Context) (next nextPass, err error) {
 		}
 		p.object.seen = true
 		p.isOpen = c.isOpen
+		p.traceCycle(c)
 		p.reportDropped(c, body)
 		p.reportRequests(c, body)
 		p.observeRevisions(c, body)
@@ -354,6 +361,7 @@ func (p *pass) leaveUnwatched(ctx context.Context) error {
 		reason = stop.Mismatch
 	}
 	p.engine.converger.Forget(p.object.writes.UID())
+	p.engine.spans.endCycle(p.key, "gone")
 	if b := p.engine.objects.remove(p.key, reason); b != nil && reason == stop.Mismatch {
 		p.resource.leaving.add(b.group)
 	}
@@ -368,6 +376,7 @@ func (w *workers) end(p *pass, next nextPass, err error) ctrl.Result {
 	} else {
 		p.object.failures = 0
 	}
+	p.endSpan(err)
 	if p.calling != nil { // after a panic
 		p.calling.returnSlots()
 	}
@@ -393,6 +402,7 @@ func (p *pass) endIfGone() {
 	if p.object.writes.Gone() {
 		p.engine.converger.Forget(p.object.writes.UID())
 		p.engine.objects.triggers.Forget(p.key)
+		p.engine.spans.endCycle(p.key, "gone")
 		p.object.markGone()
 	}
 }

@@ -104,7 +104,7 @@ func (p *pass) newTriggeredRunner(c *cycle) *call.Runner {
 	calls := c.calls.Calls
 	runner := p.newRunner(c, calls.Progress)
 	prepare := runner.Prepare
-	runner.Prepare = func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
+	runner.Prepare = func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext, call.EndSpan) {
 		calls.Begin(d.ID)
 		if p.isAhead(c, calls.Handlers, d.ID) {
 			p.engine.objects.triggers.Repeat(p.key, d.ID)

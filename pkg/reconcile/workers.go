@@ -239,6 +239,7 @@ func (w *workers) shut() {
 	w.engine.revisions.Clear()
 	w.engine.backlog.Shut()
 	w.engine.slots.Clear()
+	w.engine.spans.endAll()
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
 	w.engine.queue.Store(nil)

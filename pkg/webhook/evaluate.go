@@ -98,7 +98,9 @@ func (e *evaluation) callHandler(ctx context.Context, d *handler.Declaration, ca
 	}
 	arguments := handler.NewCall(d, call, handler.Attempt{})
 	arguments.Review = e.review
-	_, err := d.CallIsolated(e.Context(ctx, call), arguments)
+	ctx, end := e.traceAttempt(e.Context(ctx, call), d)
+	_, err := d.CallIsolated(ctx, arguments)
+	end(err)
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return fmt.Errorf("the handler %s did not answer in time: %w", d.ID, err)

@@ -72,7 +72,10 @@ func (w *webhook) review(ctx context.Context, out http.ResponseWriter, in *http.
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(w.evaluate(ctx, request, handlers).response())
+	ctx, end := w.traceReview(ctx, request, in.Header)
+	answer := w.evaluate(ctx, request, handlers).response()
+	end(answer)
+	return json.Marshal(answer)
 }
 
 // readBody reads the body within the limits of size and time. Without the limit of

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/tracing"
 )
 
 const (
@@ -49,6 +50,8 @@ type Options struct {
 	// Both can be nil.
 	Measure func(d *handler.Declaration, err error, took time.Duration)
 	Refused func(code int)
+	// Tracer makes spans. Nil disables them.
+	Tracer tracing.Tracer
 }
 
 // webhook is the http.Handler.

@@ -75,8 +75,8 @@ func (w *world) begin(handlers registry.Handlers) (*call.Runner, *call.Progress)
 			}
 			return nil
 		},
-		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.CallContext) {
-			return ctx, handler.CallContext{Body: object.NewBody(w.body)}
+		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.CallContext, call.EndSpan) {
+			return ctx, handler.CallContext{Body: object.NewBody(w.body)}, nil
 		},
 		AfterAttempt: func(_ context.Context, d *handler.Declaration, o call.Outcome) {
 			w.note("%s: %s", d.ID, describe(o))

@@ -56,8 +56,9 @@ type Runner struct {
 	// BeforeAttempt is called before every attempt with the context of the run, while
 	// Edits holds the edits of all earlier attempts. An error ends the run.
 	BeforeAttempt func(ctx context.Context) error
-	// Prepare returns the context of one call, and the CallContext for its arguments.
-	Prepare func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext)
+	// Prepare returns the context of one call, the CallContext for its arguments, and the end of the span
+	// that the context has; nil without a span.
+	Prepare func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext, EndSpan)
 	// Leave is called before the code of a handler runs, and Enter after it. In between, the pass
 	// does not hold what others may need.
 	Leave, Enter func()
@@ -77,6 +78,17 @@ type Runner struct {
 	ctx   context.Context
 	queue registry.Handlers // the rest of the run
 	slots []*Running        // of the running handlers: more than one with sub-handlers
+}
+
+// EndSpan ends the span of an attempt with its outcome. The attempt counts unless it is made again later as if it had
+// not been made.
+type EndSpan func(o Outcome, counts bool)
+
+// End calls the function if there is a span.
+func (e EndSpan) End(o Outcome, counts bool) {
+	if e != nil {
+		e(o, counts)
+	}
 }
 
 // ErrCanceled ends a run whose context is canceled while a handler is running.
@@ -246,6 +258,7 @@ type Call struct {
 	attempt Attempt
 	subs    subhandlers
 	slot    *Running // nil if the call is within another one, and has its slot
+	span    EndSpan
 
 	result any
 	err    error
@@ -271,8 +284,9 @@ func (r *Runner) begin(ctx context.Context, d *handler.Declaration, ancestors []
 		state.unstarted = false
 	}
 	c.subs = subhandlers{runner: r, parent: d, ancestors: ancestors}
-	ctx, arguments := r.Prepare(ctx, d)
+	ctx, arguments, span := r.Prepare(ctx, d)
 	arguments.Patch = c.patch
+	c.span = span
 	essences := r.Essences
 	if essences == nil {
 		essences = func() *handler.Cause { return r.Cause }
@@ -309,6 +323,8 @@ func (c *Call) End() error {
 		}
 	}
 	outcome := c.attempt.end(c.ctx, c.result, c.err)
+	counts := false
+	defer func() { c.span.End(outcome, counts) }()
 	var interruption *Interruption
 	switch {
 	case c.subs.interrupted != nil:
@@ -325,6 +341,7 @@ func (c *Call) End() error {
 		r.Progress.SetMisfit(d.ID, misfit)
 		return nil
 	}
+	counts = true
 	r.Attempts++
 	c.state.apply(outcome)
 	c.state.waiting = !c.state.Finished() && r.isBlocked(c.state)

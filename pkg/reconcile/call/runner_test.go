@@ -168,7 +168,7 @@ func TestContextOfACall(t *testing.T) {
 		}, handler.Timeout(time.Minute))
 		runner, _ := w.begin([]*handler.Declaration{d})
 		prepare := runner.Prepare
-		runner.Prepare = func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
+		runner.Prepare = func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext, call.EndSpan) {
 			return prepare(context.WithValue(ctx, key{}, d.ID), d)
 		}
 		if err := runner.Run(t.Context(), []*handler.Declaration{d}); err != nil {

@@ -43,6 +43,18 @@ func (s Stored) HasStartedBy(then time.Time) bool {
 	return s.has(func(r *storage.Record) bool { return !r.Started.After(then) })
 }
 
+// Since returns when the first handler with a stored record of the purpose was first called. It returns zero if there
+// is none.
+func (s Stored) Since(purpose cause.Reason) (first time.Time) {
+	s.has(func(r *storage.Record) bool {
+		if r.Purpose == purpose && !r.Started.IsZero() && (first.IsZero() || r.Started.Before(first)) {
+			first = r.Started
+		}
+		return false
+	})
+	return first
+}
+
 // HasToken reports whether the storage holds a record of a handler that has ended in the
 // cycle with this token, or that this cycle carries over, or is about to.
 func (s Stored) HasToken(token string) bool {

@@ -21,6 +21,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
+	"github.com/kopf-go/kopf/pkg/tracing"
 )
 
 // Config contains everything that a Converger needs.
@@ -44,6 +45,7 @@ type Config struct {
 	// them. It must be quick.
 	Seen    func(parent, handler string)
 	Metrics *metrics.Metrics // nil disables metrics
+	Tracer  tracing.Tracer   // nil disables spans
 }
 
 // Converger applies the children of all parents of one operator. It is safe for concurrent use;
@@ -66,6 +68,9 @@ func New(config Config) *Converger {
 // Start lets the converger work with a client that has no cache.
 func (c *Converger) Start(cluster dynamic.Interface) {
 	c.api = &server{dynamic: cluster, manager: c.config.Manager, timeout: c.config.RequestTimeout}
+	if c.config.Tracer != nil {
+		c.api = traced{c.api, c.config.Tracer}
+	}
 }
 
 // ObserveChild takes in a version of a child, or the last one of a child that is gone.

@@ -35,6 +35,9 @@ func (q *discardHost) Prepare(ctx context.Context, d *handler.Declaration) (cont
 	return context.WithValue(ctx, contextKey{}, q), subject
 }
 
+func (q *discardHost) Trace(ctx context.Context, _ *handler.Declaration, _ handler.Attempt) (context.Context, call.EndSpan) {
+	return ctx, nil
+}
 func (q *discardHost) WriteEdit(context.Context, call.Edit) error { return nil }
 func (q *discardHost) LastRun(context.Context, *handler.Declaration) (time.Time, error) {
 	return time.Time{}, nil

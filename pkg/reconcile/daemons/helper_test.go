@@ -62,6 +62,10 @@ func (w *world) Prepare(ctx context.Context, _ *handler.Declaration) (context.Co
 	return ctx, handler.CallContext{Body: object.NewBody(map[string]any{"spec": map[string]any{"delay": int64(7)}})}
 }
 
+func (w *world) Trace(ctx context.Context, _ *handler.Declaration, _ handler.Attempt) (context.Context, call.EndSpan) {
+	return ctx, nil
+}
+
 func (w *world) WriteEdit(ctx context.Context, edit call.Edit) error {
 	if w.write != nil {
 		if err := w.write(ctx); err != nil {

@@ -28,6 +28,8 @@ type Host interface {
 	LastRun(ctx context.Context, d *handler.Declaration) (time.Time, error)
 	// PutRun adds the end of a run to what the timer wants to write.
 	PutRun(ctx context.Context, d *handler.Declaration, run storage.Record, into *patch.Patch) error
+	// Trace starts the span of an attempt, and returns its context and its end, which is nil without a span.
+	Trace(ctx context.Context, d *handler.Declaration, a handler.Attempt) (context.Context, call.EndSpan)
 	// Report reports the outcome of an attempt: of every failed one, and of a daemon
 	// that has ended by itself. The context is the attempt's.
 	Report(ctx context.Context, d *handler.Declaration, o call.Outcome)

@@ -24,6 +24,7 @@ type run struct {
 	stopper   *handler.Stopper
 	call      *handler.Call
 	next      *next // of a timer that decides that after the call
+	span      call.EndSpan
 }
 
 // start prepares the context and the arguments, and makes the attempt.
@@ -37,6 +38,9 @@ func (r *run) start() {
 		r.call.Stop = r.stopper
 		if planned := r.worker.plannedFor; r.worker.handler.Schedule != nil && !planned.IsZero() {
 			r.call.Run = &planned
+		}
+		if !r.worker.isDaemon() && !r.isUnplanned() {
+			r.ctx, r.span = r.worker.group.currentHost().Trace(r.ctx, r.worker.handler, r.attempt.Args)
 		}
 		return nil
 	})
@@ -116,8 +120,19 @@ func (r *run) finish(failure error) {
 // failure of the handler. It must not take the operator down.
 func (r *run) reportPanic(err error) call.Outcome {
 	outcome := failedOutcome(err, r.worker.group.supervisor.delayAfter(r.worker.handler, r.attempt.Args.Retry))
+	r.endSpan(outcome, true)
 	r.worker.group.currentHost().Report(r.workerCtx, r.worker.handler, outcome)
 	return outcome
+}
+
+// endSpan ends the span of the attempt. That of a daemon, which can last as long as its object, is made at its end and
+// is not in its context: what a daemon does is too much for one trace.
+func (r *run) endSpan(o call.Outcome, counts bool) {
+	if r.worker.isDaemon() && o.Called && r.call != nil {
+		_, r.span = r.worker.group.currentHost().Trace(r.workerCtx, r.worker.handler, r.attempt.Args)
+	}
+	r.span.End(o, counts)
+	r.span = nil
 }
 
 // processResult counts the outcome of the call, writes the handler's edit, and reports
@@ -133,7 +148,9 @@ func (r *run) processResult(failure error) call.Outcome {
 	// again by then, the handler is called after the delay.
 	if handler.AsMisfit(failure) != nil {
 		r.worker.attempts.Cancel(&r.attempt)
-		return failedOutcome(failure, r.worker.group.supervisor.delayAfter(r.worker.handler, 0))
+		outcome := failedOutcome(failure, r.worker.group.supervisor.delayAfter(r.worker.handler, 0))
+		r.endSpan(outcome, false)
+		return outcome
 	}
 	outcome := r.worker.attempts.End(r.ctx, &r.attempt, result, failure)
 	if outcome.Final && r.call.Run != nil {
@@ -148,6 +165,7 @@ func (r *run) processResult(failure error) call.Outcome {
 		measured.Final = true
 	}
 	r.worker.group.currentHost().Measure(r.worker.handler, measured)
+	r.endSpan(measured, true)
 	if reported {
 		r.worker.group.currentHost().Report(r.ctx, r.worker.handler, outcome)
 	}

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -240,8 +241,15 @@ func (s *Session) send(ctx context.Context, u *Update, part string, merge, their
 		}
 		u.inFlight = slices.Concat(before, []inFlight{sent})
 	}
+	var end func(metrics.Answer, error)
+	if s.target.Trace != nil {
+		ctx, end = s.target.Trace(ctx, s.subresourceOf(part), u.reason(part))
+	}
 	snapshot, err := s.target.API.Patch(ctx, s.target.Key.NamespacedName, s.subresourceOf(part), text)
 	s.writer.Metrics.Write(s.target.Key.Resource, u.reason(part), answerOf(err))
+	if end != nil {
+		end(answerOf(err), err)
+	}
 	if err != nil {
 		if isRejected(err) || isForbidden(err) || apierrors.IsConflict(err) {
 			u.inFlight = before                          // nothing was written

@@ -40,6 +40,8 @@ type Target struct {
 	// Rewound is called when a response is older than what is known of the object, so that it belongs
 	// to another history of the cluster. It can be nil.
 	Rewound func()
+	// Trace starts the span of a write, and returns its context and its end. It is nil if there are no spans.
+	Trace func(ctx context.Context, subresource string, reason metrics.Reason) (context.Context, func(metrics.Answer, error))
 }
 
 // Config contains everything that a Writer needs.
