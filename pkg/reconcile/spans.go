@@ -118,6 +118,7 @@ func (s *spans) attempt(ctx context.Context, d *handler.Declaration, span tracin
 	span.Kind = tracing.Attempt
 	span.Reason = string(d.Kind)
 	span.Handler = handler.ReportedID(d)
+	span.Declared = d.Top().ID
 	ctx, end := s.tracer.Start(ctx, span)
 	return ctx, func(o call.Outcome, counts bool) {
 		result := tracing.Result{Outcome: string(outcomeOf(o)), Err: o.Err}

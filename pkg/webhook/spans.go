@@ -40,6 +40,7 @@ func (e *evaluation) traceAttempt(ctx context.Context, d *handler.Declaration) (
 	span.Kind = tracing.Attempt
 	span.Reason = string(d.Kind)
 	span.Handler = d.ID
+	span.Declared = d.ID
 	ctx, end := e.Tracer.Start(ctx, span)
 	return ctx, func(err error) {
 		var rejection *handler.AdmissionError

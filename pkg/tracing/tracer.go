@@ -39,14 +39,15 @@ const (
 type Span struct {
 	Kind Kind
 	// Resource, Namespace, Name, and UID identify the object. The resource has the form
-	// "kopfexamples.v1.kopf.dev". Of an object that is being created, a review does not know the UID.
+	// "kopfexamples.v1.kopf.dev". The UID is empty if it is unknown, as for children that are applied.
 	Resource, Namespace, Name, UID string
 	// Reason is what a span of its kind is for: of a cycle, "create", "update", "delete", or "resume"; of
-	// an attempt, the kind of its handler, such as "timer"; of a write, its purpose, such as
+	// an attempt, the kind of its handler, as in the metrics; of a write, its purpose, such as
 	// "progress" for the records of handlers; of a review, the operation, such as "CREATE".
 	Reason string
-	// Handler is the id of the handler of an attempt.
-	Handler string
+	// Handler is the id of the handler of an attempt, and Declared that of its declaration. They differ for
+	// sub-handlers and for handlers of children, of which there can be as many as there are objects.
+	Handler, Declared string
 	// Number is the number of an attempt: 1 for the first one. It is 0 for handlers that are not retried.
 	Number int
 	// Subresource is what a write or a review is about: "status", for example, or empty.
