@@ -29,25 +29,25 @@ func guardTracer(of tracing.Tracer, logger logr.Logger) tracing.Tracer {
 func (t guardedTracer) Start(ctx context.Context, span tracing.Span) (context.Context, func(tracing.Result)) {
 	with := ctx
 	var end func(tracing.Result)
-	t.try(func() { with, end = t.tracer.Start(ctx, span) })
+	t.try(span.Kind, func() { with, end = t.tracer.Start(ctx, span) })
 	if with == nil {
 		with = ctx
 	}
 	if end == nil {
 		return with, func(tracing.Result) {}
 	}
-	return with, func(r tracing.Result) { t.try(func() { end(r) }) }
+	return with, func(r tracing.Result) { t.try(span.Kind, func() { end(r) }) }
 }
 
 // try calls code of users. Its first failure is logged: others would be as many as there are spans.
-func (t guardedTracer) try(call func()) {
+func (t guardedTracer) try(kind tracing.Kind, call func()) {
 	err := handler.WithRecover(func() error {
 		call()
 		return nil
 	})
 	if err != nil {
 		t.logged.Do(func() {
-			t.logger.Error(err, "The tracer has failed. Some spans are missing. Other failures of it are not logged.", handler.StackValues(err)...)
+			t.logger.Error(err, "The tracer has failed. Some spans are missing. Other failures of it are not logged.", append(handler.StackValues(err), "span", string(kind))...)
 		})
 	}
 }

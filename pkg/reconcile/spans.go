@@ -99,7 +99,8 @@ func (s *spans) endHandled(key object.Key, progress *call.Progress) {
 	s.endCycle(key, outcome)
 }
 
-// endAll ends the spans of all open cycles at the end of the work.
+// endAll ends the spans of all open cycles at the end of the work. It does not wait long for a tracer that blocks:
+// a pause ends.
 func (s *spans) endAll() {
 	if s == nil {
 		return
@@ -108,8 +109,19 @@ func (s *spans) endAll() {
 	open := s.cycles
 	s.cycles = map[object.Key]*cycleSpan{}
 	s.mu.Unlock()
-	for _, one := range open {
-		one.end(tracing.Result{Outcome: "interrupted"})
+	if len(open) == 0 {
+		return
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for _, one := range open {
+			one.end(tracing.Result{Outcome: "interrupted"})
+		}
+	}()
+	select {
+	case <-ended:
+	case <-time.After(abandonDelay):
 	}
 }
 

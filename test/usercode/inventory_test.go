@@ -52,6 +52,8 @@ var covered = map[string][]string{
 	"kopf.Main":              {"no: as Commands"},
 	"kopf.LogOnly":           {"no: users call it"},
 	"kopf.Options.Connect":   {"connect"},
+	"kopf.Options.Tracer":    {"tracer", "end of a span"},
+	"tracing.Tracer.Start":   {"tracer", "end of a span"},
 	"kopf.Options.Logger":    {"no: the log is where misbehavior is reported; one that blocks stops everything that logs, as in any program"},
 
 	"settings.Execution.Lifecycle":                 {"lifecycle"},
@@ -124,7 +126,7 @@ func shortName(name string) string {
 func inventory(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
-	for _, folder := range []string{"kopf", "settings", "storage", "model/memo", "model/selector"} {
+	for _, folder := range []string{"kopf", "settings", "storage", "model/memo", "model/selector", "tracing"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", "pkg", folder, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(folder, err)
@@ -211,7 +213,7 @@ func isCode(of ast.Expr) bool {
 		return isCode(of.Elt)
 	default:
 		name := typeName(of)
-		return strings.HasSuffix(name, "Func") || name == "Lifecycle" || name == "Logger" || name == "AdmissionServer"
+		return strings.HasSuffix(name, "Func") || name == "Lifecycle" || name == "Logger" || name == "Tracer" || name == "AdmissionServer"
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/kopf-go/kopf/internal/manifests"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
+	"github.com/kopf-go/kopf/pkg/tracing"
 )
 
 // bench is an API server with an operator, in virtual time.
@@ -39,6 +40,7 @@ type bench struct {
 	// noConfig leaves the connection to connect, or to login handlers.
 	noConfig bool
 	connect  func(context.Context) (*rest.Config, error)
+	tracer   tracing.Tracer // nil: none
 
 	operator *kopf.Operator
 	cancel   context.CancelFunc
@@ -75,7 +77,7 @@ func (b *bench) must(err error) {
 
 // options returns the options of the operator. Nothing of them needs a network.
 func (b *bench) options() kopf.Options {
-	o := kopf.Options{Registry: b.declare(), Config: b.config, Logger: b.log.logger(), Scheme: b.scheme}
+	o := kopf.Options{Registry: b.declare(), Config: b.config, Logger: b.log.logger(), Scheme: b.scheme, Tracer: b.tracer}
 	if b.noConfig {
 		o.Config, o.Connect = nil, b.connect
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/storage"
+	"github.com/kopf-go/kopf/pkg/tracing"
 )
 
 // site is a place where the operator calls code of users for an object.
@@ -36,6 +37,8 @@ type site struct {
 	isolation isolation
 	declare   func(r *kopf.Registry, c *culprit)
 	settings  func(s *kopf.Settings, c *culprit)
+	// tracer returns the tracer of the operator; nil without one. Its first failure is reported, and no other.
+	tracer func(c *culprit) tracing.Tracer
 	// recorded is set if the recorder calls the code, too. At the end, it waits for the code.
 	recorded bool
 	// decodes is set if the code is a decoder.
@@ -366,6 +369,15 @@ var sites = map[string]site{
 	"schedule": {paths: []string{resumed, created, retried, updated, paused}, isolation: returns, declare: func(r *kopf.Registry, c *culprit) {
 		r.Timer(examples, func(context.Context, *kopf.Tick) error { return nil }, kopf.ID("site"), kopf.ScheduleFunc(func(a kopf.Arguments) (string, error) { c.ask(a.Name()); return "@daily", nil }))
 	}},
+	"tracer": {paths: []string{created, retried, updated, deleted, paused, stopped}, isolation: returns, tracer: func(c *culprit) tracing.Tracer {
+		return tracer(func(span tracing.Span) func() {
+			c.ask(span.Name)
+			return func() {}
+		})
+	}},
+	"end of a span": {paths: []string{created, retried, updated, deleted, paused, stopped}, isolation: returns, tracer: func(c *culprit) tracing.Tracer {
+		return tracer(func(span tracing.Span) func() { return func() { c.ask(span.Name) } })
+	}},
 	"lifecycle": {paths: []string{created, retried, updated, deleted, paused}, settings: func(s *kopf.Settings, c *culprit) {
 		s.Execution.Lifecycle = func(due []lifecycles.Due) []lifecycles.Due {
 			c.ask(due[0].Object.Name())
@@ -384,6 +396,15 @@ var sites = map[string]site{
 	"Progress.Purge":              {paths: []string{resumed, created, retried, updated, paused}, hasContext: true, settings: withProgress("purge")},
 	"Progress.PurgeTouch":         {paths: []string{created, retried, updated, deleted, paused, stopped}, settings: withProgress("touch")},
 	"RecordLister.UnknownRecords": {paths: []string{resumed}, settings: withProgress("unknown")},
+}
+
+// tracer is a tracer whose spans are nothing but their ends.
+type tracer func(tracing.Span) (end func())
+
+// Start starts a span.
+func (t tracer) Start(ctx context.Context, span tracing.Span) (context.Context, func(tracing.Result)) {
+	end := t(span)
+	return ctx, func(tracing.Result) { end() }
 }
 
 // changeChild changes the child of an object as another client does.

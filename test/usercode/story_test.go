@@ -132,6 +132,9 @@ func tell(t *testing.T, s site, how misbehavior) {
 		}
 	})
 	y.id, y.scheme = y.culprit.id, scheme(s.decodes)
+	if s.tracer != nil {
+		y.tracer = s.tracer(y.culprit)
+	}
 	defer y.end()
 	y.behave()
 	y.misbehave()
@@ -293,6 +296,10 @@ func (y *story) expectStrikes() {
 // expectReports expects that the log says what has happened, once for each time.
 func (y *story) expectReports() {
 	y.Helper()
+	if y.site.tracer != nil && (y.culprit.how == panics || y.culprit.how == exits) {
+		y.expectLines("all objects", 1, "The tracer has failed.", `"error"=`)
+		return
+	}
 	for _, path := range allPaths {
 		struck := y.culprit.count(path)
 		if struck == 0 || path == stopped && y.site.recorded { // only the recorder has called the code then
