@@ -1,0 +1,37 @@
+package reconcile
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
+)
+
+// Most operators have no tracer. They must not pay for those that have one.
+func TestNoTracerCostsNothing(t *testing.T) {
+	e := &Engine{}
+	p := &pass{target: target{engine: e}}
+	b := &background{engine: e}
+	d := &handler.Declaration{ID: "fn", Kind: handler.OnTimer}
+	ctx := t.Context()
+	allocations := testing.AllocsPerRun(100, func() {
+		p.traceCycle(nil)
+		_, end := p.traceAttempt(ctx, d, 1)
+		end.End(call.Outcome{}, true)
+		_, end = b.Trace(ctx, d, handler.Attempt{})
+		end.End(call.Outcome{}, true)
+		p.endSpan(errInterrupted)
+		e.spans.endCycle(object.Key{}, "gone")
+		e.spans.endHandled(object.Key{}, nil)
+		e.spans.endAll()
+	})
+	if allocations > 0 || newSpans(nil) != nil {
+		t.Errorf("without a tracer, there are %g allocations", allocations)
+	}
+	// What is kept while a handler waits has the sizes of the allocator that it has without spans.
+	if pass, waiting := unsafe.Sizeof(pass{}), unsafe.Sizeof(call.Call{}); pass > 320 || waiting > 320 {
+		t.Errorf("a pass takes %d bytes, and a call %d", pass, waiting)
+	}
+}
