@@ -61,6 +61,7 @@ ifeq ($(PACKAGES),./...)
 	@KOPF_TEST_SERVER=memory go test $(TESTFLAGS) ./test/conformance # what make test-memory runs besides it takes minutes
 	@$(MAKE) --no-print-directory e2e TESTFLAGS='$(filter -race,$(TESTFLAGS))'
 	@$(WITH_ASSETS) go -C examples/kubebuilder test -timeout $(TIMEOUT) ./... # a separate module
+	@go -C otelkopf test $(filter -v -race,$(TESTFLAGS)) ./... # another one
 	@$(MAKE) --no-print-directory test-alerts
 endif
 
@@ -197,7 +198,7 @@ fmt: ## Format all sources
 .PHONY: lint
 lint: ## Run the linters
 	$(LINTER) run --allow-parallel-runners
-	@linter=$$($(subst tool ,tool -n ,$(LINTER))) && cd examples/kubebuilder && "$$linter" run --allow-parallel-runners # a separate module
+	@linter=$$($(subst tool ,tool -n ,$(LINTER))) && for module in examples/kubebuilder otelkopf; do (cd $$module && "$$linter" run --allow-parallel-runners) || exit 1; done # separate modules
 
 .PHONY: manifests
 manifests: ## Regenerate the files that are generated from the sources

@@ -158,7 +158,7 @@
 //	Commands                                 explain, plan, and others for another command line
 //	ExitCode                                 the exit code of that command line
 //	Configure                                settings that commands know, too
-//	Run, Options                             an operator inside of a program
+//	Run, Options                             an operator inside of a program; Options.Tracer has its spans
 //	Add                                      a part of a controller-runtime manager
 //	ObservePermissions, PermissionObserver   which permissions that manager uses and lacks
 //	NewOperator, Operator                    an operator whose state you can ask for

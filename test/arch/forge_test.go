@@ -43,7 +43,7 @@ func TestDependabotUpdatesAllModules(t *testing.T) {
 			named[strings.TrimPrefix(directory, "/")] = true
 		}
 	}
-	for _, path := range filesInRoot(t, "go.mod", "*/*/go.mod", "*/*/*/go.mod", "*/*/*/*/go.mod") {
+	for _, path := range filesInRoot(t, "go.mod", "*/go.mod", "*/*/go.mod", "*/*/*/go.mod", "*/*/*/*/go.mod") {
 		directory := strings.TrimSuffix(strings.TrimSuffix(path, "go.mod"), "/")
 		if strings.Contains(directory, "testdata") {
 			continue

@@ -65,6 +65,7 @@ var known = map[string]string{
 	"servers":     module + "pkg/webhook/servers",
 	"settings":    module + "pkg/settings",
 	"stop":        module + "pkg/model/stop",
+	"tracing":     module + "pkg/tracing",
 	"storage":     module + "pkg/storage",
 	"v1":          module + "examples/typed/api/v1",
 }
