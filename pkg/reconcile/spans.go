@@ -169,14 +169,21 @@ func annotationsOf(body *object.Body) tracing.Origin {
 	}
 }
 
-// originOf returns the origin of a cycle. An annotation came with its change, unless it was handled before.
-func originOf(body *object.Body, before object.Essence) tracing.Origin {
+// originOf returns the origin of a cycle. An annotation came with its change, unless it was handled before. Values in
+// essences can be hashes, so only essences can be compared.
+func originOf(body *object.Body, before, after object.Essence) tracing.Origin {
 	return func(name string) (value string, isCause bool) {
 		value, _ = body.Annotation(name)
-		metadata, _ := before["metadata"].(map[string]any)
-		handled, _ := metadata["annotations"].(map[string]any)
-		return value, handled[name] != value
+		current := annotationIn(after, name)
+		return value, current == nil || !object.Equal(annotationIn(before, name), current)
 	}
+}
+
+// annotationIn returns an annotation of an essence, or nil if it is not a part of that.
+func annotationIn(essence object.Essence, name string) any {
+	metadata, _ := essence["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	return annotations[name]
 }
 
 // traceCycle ends the span of the cycle that the plan does not continue, and starts that of a cycle with handlers.
@@ -207,7 +214,7 @@ func (p *pass) traceCycle(c *cycle) {
 	if since := c.Cycle.Progress.Stored().Since(c.Reason); !since.IsZero() && since.Before(began) {
 		span.Began = since // of another process
 	}
-	span.Origin = originOf(body, c.Old)
+	span.Origin = originOf(body, c.Old, c.New)
 	begun := &cycleSpan{uid: body.UID(), reason: c.Reason}
 	begun.ctx, begun.end = s.tracer.Start(context.Background(), span)
 	s.mu.Lock()

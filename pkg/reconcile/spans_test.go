@@ -35,3 +35,32 @@ func TestNoTracerCostsNothing(t *testing.T) {
 		t.Errorf("a pass takes %d bytes, and a call %d", pass, waiting)
 	}
 }
+
+func TestOriginsOfCycles(t *testing.T) {
+	essence := func(value any) object.Essence {
+		if value == nil {
+			return object.Essence{"spec": map[string]any{}}
+		}
+		return object.Essence{"metadata": map[string]any{"annotations": map[string]any{"traceparent": value}}}
+	}
+	body := object.NewBody(essence("b"))
+	for name, test := range map[string]struct {
+		before, after object.Essence
+		want          bool
+	}{
+		"a creation":                    {nil, essence("b"), true},
+		"an update with the annotation": {essence("a"), essence("b"), true},
+		"one that adds it":              {essence(nil), essence("b"), true},
+		"one that leaves it as it is":   {essence("b"), essence("b"), false},
+		"one of which hashes are kept":  {essence("hash of b"), essence("hash of b"), false},
+		"an annotation that is ignored": {essence(nil), essence(nil), true},
+	} {
+		value, isCause := originOf(body, test.before, test.after)("traceparent")
+		if value != "b" || isCause != test.want {
+			t.Errorf("%s: got %q %t", name, value, isCause)
+		}
+	}
+	if value, _ := originOf(body, nil, essence("b"))("tracestate"); value != "" {
+		t.Errorf("got %q", value)
+	}
+}
