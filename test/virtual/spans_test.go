@@ -277,6 +277,19 @@ cycle create (succeeded)
     write handled (written)
 `,
 		},
+		"an attempt that the end of the operator cancels has not failed": {
+			func(r *kopf.Registry) {
+				r.OnCreate(examples, func(ctx context.Context, _ *kopf.Change) error {
+					<-ctx.Done()
+					return ctx.Err()
+				}, kopf.ID("create"))
+			},
+			func(o *traced) { o.create("") },
+			`cycle create (interrupted)
+  pass
+    attempt create create 1 (canceled: context canceled)
+`,
+		},
 		"an error of the API server is one of the pass": {
 			func(r *kopf.Registry) { r.OnUpdate(examples, nothing, kopf.ID("update")) },
 			func(o *traced) {
