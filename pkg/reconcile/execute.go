@@ -59,7 +59,7 @@ func (p *pass) newRunner(c *cycle, progress *call.Progress) *call.Runner {
 			if d.Ensures != nil {
 				arguments.Converger = parent{p, c}
 			}
-			ctx, span := p.traceAttempt(ctx, d, progress.Load(d.ID).Retries)
+			ctx, span := p.traceAttempt(ctx, d, c)
 			return ctx, arguments, span
 		},
 		Leave: func() { p.leave(c) }, Enter: func() { p.enter(c) },

@@ -255,7 +255,7 @@ func (p *pass) endSpan(err error) {
 }
 
 // traceAttempt starts the span of a call in the pass. The context of a sub-handler has the span of its parent.
-func (p *pass) traceAttempt(ctx context.Context, d *handler.Declaration, retries int) (context.Context, call.EndSpan) {
+func (p *pass) traceAttempt(ctx context.Context, d *handler.Declaration, c *cycle) (context.Context, call.EndSpan) {
 	if p.span == nil {
 		return ctx, nil
 	}
@@ -263,7 +263,11 @@ func (p *pass) traceAttempt(ctx context.Context, d *handler.Declaration, retries
 		ctx = within{ctx, p.spanContext()}
 	}
 	span := spanOf(p.key, p.object.writes.UID())
-	span.Number = retries + 1
+	progress := c.calls.progressOf(d.ID)
+	if progress == nil {
+		progress = c.Cycle.Progress
+	}
+	span.Number = progress.Load(d.ID).Retries + 1
 	return p.engine.spans.attempt(ctx, d, span)
 }
 

@@ -18,7 +18,7 @@ func TestNoTracerCostsNothing(t *testing.T) {
 	ctx := t.Context()
 	allocations := testing.AllocsPerRun(100, func() {
 		p.traceCycle(nil)
-		_, end := p.traceAttempt(ctx, d, 1)
+		_, end := p.traceAttempt(ctx, d, nil)
 		end.End(call.Outcome{}, true)
 		_, end = b.Trace(ctx, d, handler.Attempt{})
 		end.End(call.Outcome{}, true)

@@ -131,6 +131,14 @@ func (t *triggeredCalls) update() *record.Calls {
 	return &record.Calls{Handlers: t.Handlers, Progress: t.Progress, Records: t.Records, Done: t.End}
 }
 
+// progressOf returns the progress of the calls if the handler is one of theirs, or nil.
+func (t *triggeredCalls) progressOf(id string) *call.Progress {
+	if t.Calls == nil || !t.Progress.Has(id) {
+		return nil
+	}
+	return t.Progress
+}
+
 // next returns when the next pass must begin for the calls.
 func (t *triggeredCalls) next() nextPass {
 	if t.Calls == nil {
