@@ -43,6 +43,32 @@ func (h Handlers) CheckOrder() error {
 	return errors.Join(problems...)
 }
 
+// Sequences returns the ids of handlers that follow each other, directly or not.
+func (h Handlers) Sequences() [][]string {
+	var sequences [][]string
+	for _, d := range h {
+		if len(d.After)+len(d.AfterFailure) == 0 {
+			continue
+		}
+		joined := []string{d.ID}
+		for _, other := range h {
+			if slices.ContainsFunc(slices.Concat(d.After, d.AfterFailure), other.IsCalled) {
+				joined = append(joined, other.ID)
+			}
+		}
+		sequences = slices.DeleteFunc(sequences, func(known []string) bool {
+			isJoined := slices.ContainsFunc(known, func(id string) bool { return slices.Contains(joined, id) })
+			if isJoined {
+				joined = append(joined, known...)
+			}
+			return isJoined
+		})
+		slices.Sort(joined)
+		sequences = append(sequences, slices.Compact(joined))
+	}
+	return sequences
+}
+
 // circleIn returns ids of which each waits for the next one, and the last one is the first, or nil if there is no circle.
 func circleIn(waits map[string][]string) []string {
 	isDone := map[string]bool{}

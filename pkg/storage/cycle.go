@@ -26,6 +26,8 @@ type Cycle struct {
 	// At contains the ids of the handlers that ended at one of the States, with its index, or
 	// with -1 for First. All others with a Record of this cycle ended at First.
 	At map[string]int
+	// Ordered contains the ids of ended handlers whose sub-handlers follow each other.
+	Ordered []string
 	// Since is the time of the first pass in a cycle of the former format, which has no
 	// token. Records that were started later do not belong to it.
 	Since time.Time
@@ -40,6 +42,8 @@ type wireCycle struct {
 	First  json.RawMessage   `json:"first"`
 	States []json.RawMessage `json:"states,omitempty"`
 	At     map[string]int    `json:"at,omitempty"`
+
+	Ordered []string `json:"ordered,omitempty"`
 }
 
 // emptyState is the smallest stored state.
@@ -60,7 +64,7 @@ func EncodeCycle(body *object.Body, c *Cycle, limit int) (string, error) {
 					delete(at, id)
 				}
 			}
-			shortened = &Cycle{Token: c.Token, First: c.First, States: c.States[:n], At: at}
+			shortened = &Cycle{Token: c.Token, First: c.First, States: c.States[:n], At: at, Ordered: c.Ordered}
 		}
 		text, err := shortened.encode(body, limit)
 		if err == nil || n == 0 {
@@ -76,7 +80,7 @@ func (c *Cycle) encode(body *object.Body, limit int) (string, error) {
 		return text, err
 	}
 	empty, err := wire.Compact(wireCycle{
-		Token: c.Token, First: emptyState, At: c.At, States: slices.Repeat([]json.RawMessage{emptyState}, len(c.States)),
+		Token: c.Token, First: emptyState, At: c.At, States: slices.Repeat([]json.RawMessage{emptyState}, len(c.States)), Ordered: c.Ordered,
 	})
 	if err != nil {
 		return "", err
@@ -91,7 +95,7 @@ func (c *Cycle) encode(body *object.Body, limit int) (string, error) {
 
 // encodeStates encodes the cycle with the same limit for each state.
 func (c *Cycle) encodeStates(body *object.Body, limit int) (string, error) {
-	stored := wireCycle{Token: c.Token, At: c.At}
+	stored := wireCycle{Token: c.Token, At: c.At, Ordered: c.Ordered}
 	text, _, err := EncodeBase(body, c.First, limit)
 	if err != nil {
 		return "", err
@@ -141,6 +145,17 @@ func DecodeCycle(body *object.Body, text string) (*Cycle, error) {
 			c.At = make(map[string]int, len(at))
 		}
 		c.At[id] = int(i)
+	}
+	ordered, isList := decoded["ordered"].([]any)
+	if !isList && decoded["ordered"] != nil {
+		return nil, errors.New("the handlers with an order are not a list")
+	}
+	for _, one := range ordered {
+		id, isText := one.(string)
+		if !isText {
+			return nil, errors.New("the id of a handler with an order is not a text")
+		}
+		c.Ordered = append(c.Ordered, id)
 	}
 	return c, nil
 }

@@ -24,6 +24,7 @@ type State struct {
 	postponed   time.Time       // the handler must not be called before, for a reason that is not stored
 	ahead       bool            // the handler is ahead of the cycle, without a stored record
 	registered  bool            // the handler is a sub-handler that its parent has registered in this pass
+	ordersSubs  bool            // the handler has registered sub-handlers in this pass that follow each other
 	stale       bool            // what is stored belongs to an earlier cycle
 	referred    []string        // sub-handlers that a new record must refer to
 }
@@ -243,6 +244,9 @@ func (p *Progress) Register(id string) { p.Load(id).registered = true }
 func (p *Progress) IsRegistered(id string) bool {
 	return p.states[id] != nil && p.states[id].registered
 }
+
+// OrdersSubhandlers reports whether a handler has registered sub-handlers in this pass that follow each other.
+func (p *Progress) OrdersSubhandlers(id string) bool { return p.Load(id).ordersSubs }
 
 // abandon stops waiting for the sub-handlers of a handler that has finished without
 // them: they will not be called again.

@@ -71,6 +71,9 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	}
 	for _, d := range s.handlers {
 		s.runner.Progress.Register(d.ID)
+		if len(d.After)+len(d.AfterFailure) > 0 {
+			s.runner.Progress.Load(s.parent.ID).ordersSubs = true
+		}
 	}
 	selected := s.handlers.Selected(s.runner.Cause)
 	selected = append(selected, s.handlers.TakenBack(s.runner.Cause, selected, s.runner.Progress.IsRetrying)...)

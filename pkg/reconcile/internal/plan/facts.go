@@ -48,6 +48,8 @@ type Handlers struct {
 	Declared registry.Handlers // all
 	Changing registry.Handlers
 	IDs      []string // of the change handlers
+	// Sequences contains the ids of change handlers that follow each other.
+	Sequences [][]string
 	// Background contains the daemons and timers.
 	Background registry.Handlers
 	// Triggered contains the handlers that are called for what happens to other objects.
@@ -73,6 +75,7 @@ func Sort(all registry.Handlers) *Handlers {
 		HasConditions: len(all.OfKind(handler.Conditions)) > 0,
 	}
 	h.IDs = IDsOf(h.Changing)
+	h.Sequences = h.Changing.Sequences()
 	h.Revised = revision.Declared(h.Changing)
 	for _, d := range all {
 		isKnown := slices.ContainsFunc(h.Fields, func(p object.Path) bool { return slices.Equal(p, d.Field) })

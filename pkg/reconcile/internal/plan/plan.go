@@ -54,7 +54,7 @@ func Make(f Facts) *Plan {
 // planChange determines what has happened to the object, and which handlers are called for it.
 func (p *Plan) planChange(f Facts) {
 	stored := f.Stored
-	p.Cycle = &record.Cycle{Declared: f.Handlers.IDs, Base: stored.Base, Old: stored.Old, New: stored.New, Progress: stored.Progress}
+	p.Cycle = &record.Cycle{Declared: f.Handlers.IDs, Sequences: f.Handlers.Sequences, Base: stored.Base, Old: stored.Old, New: stored.New, Progress: stored.Progress}
 	p.Old, p.New, p.Diff = p.Cycle.Difference()
 	// An open cycle counts as a change although it was taken back: the handlers that have seen it must also
 	// see its reversal.

@@ -24,6 +24,8 @@ type Cycle struct {
 	Progress *call.Progress
 	// Declared contains the ids of all declared handlers.
 	Declared []string
+	// Sequences contains the ids of declared handlers that follow each other.
+	Sequences [][]string
 	// IsDue reports whether a declared handler is for the change between two states.
 	IsDue func(id string, before, after object.Essence) bool
 	// HoldOnFailure contains the ids of the deletion handlers whose failure holds the

@@ -49,11 +49,16 @@ func (c *Cycle) withEnds(kept *storage.Cycle, token string, overtaken []string) 
 	}
 	open := &storage.Cycle{Token: cmp.Or(c.Progress.Stored().TokenOf(c.Reason), token), First: c.New}
 	if kept != nil {
-		open = &storage.Cycle{Token: cmp.Or(kept.Token, token), First: kept.First, States: slices.Clip(kept.States), At: maps.Clone(kept.At)}
+		open = &storage.Cycle{
+			Token: cmp.Or(kept.Token, token), First: kept.First, States: slices.Clip(kept.States), At: maps.Clone(kept.At), Ordered: kept.Ordered,
+		}
 	}
 	own := addState(open, c.New)
 	for _, id := range ended {
 		setPosition(open, id, own)
+		if c.Progress.OrdersSubhandlers(id) {
+			open.Ordered = withID(open.Ordered, id)
+		}
 		for _, sub := range c.abandoned(id) {
 			setPosition(open, sub, own)
 		}
@@ -105,6 +110,15 @@ func setPosition(c *storage.Cycle, id string, i int) {
 		c.At = map[string]int{}
 	}
 	c.At[id] = i
+}
+
+// withID returns the sorted ids with another one. It does not change them.
+func withID(ids []string, id string) []string {
+	i, isIn := slices.BinarySearch(ids, id)
+	if isIn {
+		return ids
+	}
+	return slices.Insert(slices.Clone(ids), i, id)
 }
 
 // ending contains what the end of a cycle leaves on the object.
@@ -162,10 +176,61 @@ func (c *Cycle) positions(open *storage.Cycle, now int) map[string]int {
 			positions[id] = min(now, c.oldestOfSubhandlers(positions, id))
 		}
 	}
+	for _, parent := range open.Ordered {
+		c.align(open, positions, c.subhandlersIn(positions, parent))
+	}
 	for _, id := range c.Declared {
 		positions[id] = min(positions[id], c.oldestOfSubhandlers(positions, id))
 	}
+	for _, sequence := range c.Sequences {
+		c.align(open, positions, sequence)
+	}
 	return positions
+}
+
+// align moves handlers back that are ahead of others in their sequence, which has an order (kopf.After,
+// kopf.AfterFailure): a sequence handles each change as a whole. Otherwise, its first handlers would be called for
+// a change that the last ones have seen already, and nothing would follow them.
+//
+//	base ──── first ──── now               base ──── first ──── now
+//	            │          │                           │
+//	            │          └ B, C      ──►              └ A, B, C: the next cycle calls all of them
+//	            └ A
+//
+// Those for which nothing has changed since then stay where they are.
+func (c *Cycle) align(open *storage.Cycle, positions map[string]int, sequence []string) {
+	byPosition := slices.SortedStableFunc(slices.Values(sequence), func(a, b string) int { return cmp.Compare(positions[a], positions[b]) })
+	for i, behind := range byPosition {
+		since := positions[behind]
+		state := open.First
+		if since != first {
+			state = open.States[since]
+		}
+		if !c.IsDue(c.TopOf(behind), state, c.New) {
+			continue
+		}
+		for _, ahead := range byPosition[i+1:] {
+			if positions[ahead] <= since || !c.IsDue(c.TopOf(ahead), state, c.New) {
+				continue
+			}
+			positions[ahead] = since
+			for _, sub := range c.subhandlersIn(positions, ahead) {
+				positions[sub] = min(positions[sub], since)
+			}
+		}
+	}
+}
+
+// subhandlersIn returns the sub-handlers that have a position, of all levels.
+func (c *Cycle) subhandlersIn(positions map[string]int, parent string) []string {
+	var ids []string
+	for id := range positions {
+		if strings.HasPrefix(id, parent+"/") && c.TopOf(id) == c.TopOf(parent) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // hasEnded reports whether a handler has ended in this cycle.
@@ -177,10 +242,8 @@ func (c *Cycle) hasEnded(id string) bool {
 // oldestOfSubhandlers returns the oldest position of the sub-handlers, of all levels.
 func (c *Cycle) oldestOfSubhandlers(positions map[string]int, id string) int {
 	oldest := math.MaxInt
-	for sub, index := range positions {
-		if strings.HasPrefix(sub, id+"/") && c.TopOf(sub) == c.TopOf(id) {
-			oldest = min(oldest, index)
-		}
+	for _, sub := range c.subhandlersIn(positions, id) {
+		oldest = min(oldest, positions[sub])
 	}
 	return oldest
 }
