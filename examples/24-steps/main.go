@@ -20,6 +20,9 @@ import (
 
 // step makes one step, and fails if the object says so.
 func step(_ context.Context, c *kopf.Change) error {
+	for failed, why := range c.Failures() {
+		c.Logger().Info("Another step has failed.", "step", failed, "error", why)
+	}
 	broken, _ := c.Spec().String("broken")
 	if broken == c.Param() {
 		return kopf.Permanent(errors.New("the step is broken"))

@@ -77,6 +77,9 @@ type Call struct {
 	Child  *ChildCall      // of a child, or of all children
 	Drift  *DriftCall      // of what others have changed in a child
 
+	// Failures contains why others have failed that a handler of changes follows, by the ids that it declares.
+	Failures map[string]string
+
 	Operator *Operator // of an activity, which has no object
 
 	change *change         // of the object, or of the child

@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -211,6 +212,15 @@ func under(parent *Declaration, ids []string) []string {
 		all = append(all, parent.ID+"/"+id)
 	}
 	return all
+}
+
+// DeclaredID returns the id of a sibling as a sub-handler declares it: without the parent's. It returns the ids of other
+// handlers as they are.
+func (d *Declaration) DeclaredID(sibling string) string {
+	if d.parent == nil {
+		return sibling
+	}
+	return strings.TrimPrefix(sibling, d.parent.ID+"/")
 }
 
 // ReportedID returns the id of a handler in logs, events, and messages: its own, or that of Ensure for

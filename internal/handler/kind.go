@@ -111,5 +111,16 @@ func (k Kind) reactsTo(reason cause.Reason, initial bool) bool {
 	}
 }
 
+// TakesPartWith reports whether handlers of both kinds can be called for the same change.
+func (k Kind) TakesPartWith(other Kind) bool {
+	for _, reason := range []cause.Reason{cause.Create, cause.Update, cause.Delete, cause.Resume} {
+		isInitial := reason != cause.Create // an object that is new to the process can be resumed, besides what has happened to it
+		if k.reactsTo(reason, isInitial) && other.reactsTo(reason, isInitial) {
+			return true
+		}
+	}
+	return false
+}
+
 // needsChange reports whether the kind is called only if its field has changed.
 func (k Kind) needsChange() bool { return k == OnUpdate || k == OnField }

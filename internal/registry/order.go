@@ -23,14 +23,17 @@ func (h Handlers) CheckOrder() error {
 	for _, d := range ordered {
 		for _, id := range slices.Concat(d.After, d.AfterFailure) {
 			others := ordered.Where(func(other *handler.Declaration) bool { return other.IsCalled(id) })
-			for _, other := range others {
+			joined := others.Where(func(other *handler.Declaration) bool { return other.Kind.TakesPartWith(d.Kind) })
+			for _, other := range joined {
 				waits[d.ID] = append(waits[d.ID], other.ID)
 			}
-			if len(others) > 0 {
+			if len(joined) > 0 {
 				continue
 			}
 			hint := "no handler of changes has this id"
-			if near := similar.Words(id, ids); len(near) > 0 {
+			if len(others) > 0 {
+				hint = fmt.Sprintf("%s is never called for the same change", handler.Describe(others[0]))
+			} else if near := similar.Words(id, ids); len(near) > 0 {
 				hint += "; did you mean " + strings.Join(near, " or ") + "?"
 			}
 			problems = appendNew(problems, fmt.Errorf("%s: the handler %q waits for %q: %s", d.DeclaredAt, d.ID, id, hint))

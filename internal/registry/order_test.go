@@ -39,6 +39,15 @@ func TestMistakesInTheOrderOfHandlers(t *testing.T) {
 			r.Add(handler.Timer(kex, change(one), handler.ID("tick")))
 			add(r, "a", handler.After("tick"))
 		}, `the handler "a" waits for "tick": no handler of changes has this id`},
+		"another cause": {func(r *registry.Registry) {
+			r.Add(handler.Delete(kex, change(one), handler.ID("clean")))
+			add(r, "a", handler.After("clean"))
+		}, `the handler "a" waits for "clean": the delete handler "clean" is never called for the same change`},
+		"one of several causes": {func(r *registry.Registry) {
+			r.Add(handler.Delete(kex, change(one), handler.ID("b")))
+			add(r, "b")
+			add(r, "a", handler.After("b"))
+		}, ""},
 		"itself": {func(r *registry.Registry) { add(r, "a", handler.After("a")) }, "is a circle: a waits for a"},
 		"a circle": {func(r *registry.Registry) {
 			add(r, "z", handler.After("a"))

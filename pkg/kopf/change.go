@@ -82,6 +82,20 @@ func (c *Change) Misfit() error {
 	return nil
 }
 
+// Failures returns the last errors of the handlers of AfterFailure that have failed for good, by their
+// ids as in the option. It is nil for handlers without that option. The messages are cut to 2,048 bytes.
+func (c *Change) Failures() map[string]string {
+	call := c.reading.call
+	if len(call.Failures) == 0 {
+		return nil
+	}
+	failures := map[string]string{}
+	for id, message := range call.Failures {
+		failures[call.Declaration.DeclaredID(id)] = message
+	}
+	return failures
+}
+
 // Subhandler registers a part of this handler's work as a separate handler with the id
 // "<handler>/<id>" and its own progress, retries, and result. It runs after this handler
 // has returned without an error, or in Execute. The handler is called again until all

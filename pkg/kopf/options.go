@@ -143,16 +143,19 @@ func HoldOnFailure() ChangeOption { return handler.HoldOnFailure() }
 
 // After calls the handler only when the handlers with these ids have succeeded in the same
 // handling of a change. The success is stored before, so a crash does not change the order. If one of them
-// fails for good, or is skipped because of its own order, the handler is skipped. Those that are not called for the change are not waited
-// for. For a sub-handler, the ids are those of sub-handlers of the same call. An unknown id
-// and an order that is a circle are mistakes in the declaration.
+// fails for good, or is skipped because of its own order, the handler is skipped. Those that are not
+// called for the change are not waited for. If the object changes while some of the handlers have ended,
+// all of them are called for that change afterward.
+//
+// For a sub-handler, the ids are those of sub-handlers of the same call. An unknown id, the id of a handler
+// that is never called for the same change, and an order that is a circle are mistakes in the declaration.
 //
 // After("fn") also waits for the handlers of fields of that id, such as "fn/spec.size".
 func After(ids ...string) ChangeOption { return handler.After(ids...) }
 
 // AfterFailure calls the handler only when one of the handlers with these ids has failed for good
-// in the same handling of a change. If none can fail anymore, the handler is skipped. See After; with
-// both, both must hold.
+// in the same handling of a change: Change.Failures has its error. If none can fail anymore, the handler is
+// skipped. See After; with both, both must hold.
 func AfterFailure(ids ...string) ChangeOption { return handler.AfterFailure(ids...) }
 
 // CallUntyped calls a typed deletion handler without the Go object if an object that was handled

@@ -73,6 +73,9 @@ func (c consumer) SetUp(ctx context.Context, found discovery.SelectedResource) (
 	e.beginSeries(r)
 	e.startRollouts(ctx, r)
 	r.checkFields(ctx, e)
+	if err := r.Changing.CheckOrder(); err != nil && e.reported.First(r.Name+": "+err.Error()) {
+		e.Logger.Error(err, "Handlers wait for handlers that are not called for this resource; they do not wait there.", "resource", r.Name)
+	}
 	return r.Resource, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +81,50 @@ func TestHandlersAreCalledInTheirOrder(t *testing.T) {
 	}
 }
 
+// A handler of AfterFailure knows what has failed, also in its second attempt after a restart.
+func TestHandlersKnowTheFailuresThatTheyFollow(t *testing.T) {
+	for _, kind := range []string{"handlers", "sub-handlers"} {
+		t.Run(kind, func(t *testing.T) {
+			var seen []map[string]string
+			broken := func(context.Context, *kopf.Change) error { return kopf.Permanent(errors.New("no space is left")) }
+			fine := func(_ context.Context, c *kopf.Change) error {
+				seen = append(seen, c.Failures())
+				return nil
+			}
+			restore := func(_ context.Context, c *kopf.Change) error {
+				seen = append(seen, c.Failures())
+				if c.Retry() == 0 {
+					return kopf.Temporary(errors.New("not yet"), time.Minute)
+				}
+				return nil
+			}
+			withOperator(t, func(r *kopf.Registry) {
+				if kind == "handlers" {
+					r.OnCreate(examples, fine, kopf.ID("check"))
+					r.OnCreate(examples, broken, kopf.ID("backup"))
+					r.OnCreate(examples, restore, kopf.ID("restore"), kopf.AfterFailure("check", "backup"))
+					return
+				}
+				r.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
+					c.Subhandler("check", fine)
+					c.Subhandler("backup", broken)
+					c.Subhandler("restore", restore, kopf.AfterFailure("check", "backup"))
+					return nil
+				}, kopf.ID("story"))
+			}, func(t *testing.T, h *kopftest.Harness) {
+				h.Create(newExample())
+				h.Advance(30 * time.Second)
+				h.Crash()
+				h.Advance(time.Hour)
+				failures := map[string]string{"backup": "no space is left"}
+				if want := []map[string]string{nil, failures, failures}; !reflect.DeepEqual(seen, want) {
+					t.Errorf("got %v, want %v", seen, want)
+				}
+			})
+		})
+	}
+}
+
 // A handler that is not called for a change is not waited for, and cannot fail.
 func TestHandlersWaitForThoseThatTakePart(t *testing.T) {
 	var calls []string
@@ -93,6 +138,7 @@ func TestHandlersWaitForThoseThatTakePart(t *testing.T) {
 		r.OnUpdate(examples, call("second"), kopf.ID("second"), kopf.After("first"))
 		r.OnUpdate(examples, call("rescue"), kopf.ID("rescue"), kopf.AfterFailure("first"))
 		r.OnCreate(examples, call("first"), kopf.ID("first"))
+		r.OnUpdate(examples, call("first"), kopf.ID("first"), kopf.Field("spec.color"))
 	}, func(t *testing.T, h *kopftest.Harness) {
 		one := newExample()
 		h.Create(one)
@@ -100,6 +146,25 @@ func TestHandlersWaitForThoseThatTakePart(t *testing.T) {
 		h.Patch(one, `{"spec":{"size":7}}`)
 		h.Advance(time.Minute)
 		if want := []string{"create first", "update second"}; !slices.Equal(calls, want) {
+			t.Errorf("got %v", calls)
+		}
+	})
+}
+
+// The declarations do not say which resources a selector means, so the log does.
+func TestAnOrderAmongTheHandlersOfSeveralResourcesIsReported(t *testing.T) {
+	nothing := func(context.Context, *kopf.Change) error { return nil }
+	withOperator(t, func(r *kopf.Registry) {
+		r.OnCreate(kopf.Resource("configmaps"), nothing, kopf.ID("first"))
+		r.OnCreate(examples, nothing, kopf.ID("second"), kopf.After("first"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		lines := linesWith(h, "Handlers wait for handlers that are not called for this resource; they do not wait there.")
+		if len(lines) != 1 || !strings.Contains(lines[0].Err.Error(), `the handler "second" waits for "first": no handler of changes has this id`) {
+			t.Errorf("got %v", lines)
+		}
+		h.Create(newExample())
+		h.Settle()
+		if calls := h.Calls("second"); len(calls) != 1 {
 			t.Errorf("got %v", calls)
 		}
 	})

@@ -1,7 +1,6 @@
 package call
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/kopf-go/kopf/internal/handler"
@@ -26,43 +25,55 @@ func (s *State) isOutOfOrder() bool { return s.Success && strings.HasPrefix(s.Me
 type Turn struct {
 	// Waits contains the ids of the handlers that it waits for.
 	Waits []string
+	// Failures contains why handlers of AfterFailure have failed, by their ids as declared there.
+	Failures map[string]string
 	// Never is why it will not be called in this cycle, as its record says; empty if it can be.
 	Never string
 }
 
 // TurnOf returns whether the order lets a handler be called. The others are the handlers that take part in the cycle.
 func (p *Progress) TurnOf(d *handler.Declaration, others registry.Handlers) (t Turn) {
-	named := func(ids []string) registry.Handlers {
-		return others.Where(func(other *handler.Declaration) bool { return slices.ContainsFunc(ids, other.IsCalled) })
+	named := func(id string) registry.Handlers {
+		return others.Where(func(other *handler.Declaration) bool { return other.IsCalled(id) })
 	}
-	for _, other := range named(d.After) {
-		state := p.Load(other.ID)
-		switch {
-		case state.Failure:
-			return Turn{Never: neverTurn + other.ID + " has failed"}
-		case state.isOutOfOrder():
-			return Turn{Never: neverTurn + other.ID + " was skipped"}
-		case !state.Success:
-			t.Waits = append(t.Waits, other.ID)
+	for _, id := range d.After {
+		for _, other := range named(id) {
+			state := p.Load(other.ID)
+			switch {
+			case state.Failure:
+				return Turn{Never: neverTurn + other.ID + " has failed"}
+			case state.isOutOfOrder():
+				return Turn{Never: neverTurn + other.ID + " was skipped"}
+			case !state.Success:
+				t.Waits = append(t.Waits, other.ID)
+			}
 		}
 	}
 	if len(d.AfterFailure) == 0 {
 		return t
 	}
 	var open []string
-	for _, other := range named(d.AfterFailure) {
-		state := p.Load(other.ID)
-		switch {
-		case state.Failure:
-			return t
-		case !state.Success:
-			open = append(open, other.ID)
+	for _, id := range d.AfterFailure {
+		for _, other := range named(id) {
+			state := p.Load(other.ID)
+			switch {
+			case state.Failure:
+				if t.Failures == nil {
+					t.Failures = map[string]string{}
+				}
+				t.Failures[id] = state.Message
+			case !state.Success:
+				open = append(open, other.ID)
+			}
 		}
 	}
-	if len(open) == 0 {
+	switch {
+	case t.Failures != nil:
+	case len(open) == 0:
 		return Turn{Never: neverTurn + "nothing has failed of " + strings.Join(d.AfterFailure, ", ")}
+	default:
+		t.Waits = append(t.Waits, open...)
 	}
-	t.Waits = append(t.Waits, open...)
 	return t
 }
 
@@ -72,10 +83,14 @@ func (r *Runner) Order(handlers registry.Handlers) {
 		isSettled = true
 		for _, d := range handlers {
 			state := r.Progress.Load(d.ID)
-			if len(d.After)+len(d.AfterFailure) == 0 || state.Finished() || state.Retries > 0 || state.misfit != nil {
+			if len(d.After)+len(d.AfterFailure) == 0 || state.Finished() || state.misfit != nil {
 				continue
 			}
 			turn := r.Progress.TurnOf(d, handlers)
+			state.follows = turn.Failures
+			if state.Retries > 0 {
+				continue
+			}
 			state.outOfTurn = len(turn.Waits) > 0
 			switch {
 			case turn.Never != "":

@@ -13,20 +13,21 @@ import (
 // State is the progress of one handler within a cycle.
 type State struct {
 	storage.Record
-	stored      *storage.Record // what the storage holds; nil if nothing
-	dirty       bool            // the record differs from the stored one
-	active      bool            // the handler takes part in the cycle
-	carriedOver bool            // the record was made for another purpose
-	misfit      error           // why the handler is due, but cannot be called; nil if it can
-	unstarted   bool            // this pass has made the record, and the handler was not called yet
-	waiting     bool            // the handler waits for a slot: another pass calls it
-	outOfTurn   bool            // the handler waits for the end of others
-	postponed   time.Time       // the handler must not be called before, for a reason that is not stored
-	ahead       bool            // the handler is ahead of the cycle, without a stored record
-	registered  bool            // the handler is a sub-handler that its parent has registered in this pass
-	ordersSubs  bool            // the handler has registered sub-handlers in this pass that follow each other
-	stale       bool            // what is stored belongs to an earlier cycle
-	referred    []string        // sub-handlers that a new record must refer to
+	stored      *storage.Record   // what the storage holds; nil if nothing
+	dirty       bool              // the record differs from the stored one
+	active      bool              // the handler takes part in the cycle
+	carriedOver bool              // the record was made for another purpose
+	misfit      error             // why the handler is due, but cannot be called; nil if it can
+	unstarted   bool              // this pass has made the record, and the handler was not called yet
+	waiting     bool              // the handler waits for a slot: another pass calls it
+	outOfTurn   bool              // the handler waits for the end of others
+	follows     map[string]string // why others have failed that the handler follows, by their ids as it declares them
+	postponed   time.Time         // the handler must not be called before, for a reason that is not stored
+	ahead       bool              // the handler is ahead of the cycle, without a stored record
+	registered  bool              // the handler is a sub-handler that its parent has registered in this pass
+	ordersSubs  bool              // the handler has registered sub-handlers in this pass that follow each other
+	stale       bool              // what is stored belongs to an earlier cycle
+	referred    []string          // sub-handlers that a new record must refer to
 }
 
 // RemainingDelay returns how long the handler must wait for its next attempt.

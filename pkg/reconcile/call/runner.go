@@ -293,6 +293,7 @@ func (r *Runner) begin(ctx context.Context, d *handler.Declaration, ancestors []
 	}
 	c.ctx, c.attempt = begin(ctx, d, r.Backoff, handler.Attempt{Retry: state.Retries, Started: state.Started, Now: now()})
 	c.change = handler.NewChange(d, arguments, c.attempt.Args, &c.subs, r.Cause.Reason, essences)
+	c.change.Failures = state.follows
 	r.Leave()
 	return c
 }
