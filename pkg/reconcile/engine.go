@@ -130,6 +130,8 @@ type Engine struct {
 	// runsCode is set if code of users stores the state of objects, chooses the handlers of a pass, or makes spans.
 	runsCode bool
 	spans    *spans // nil without a tracer
+	// storesElsewhere is set if a storage is code of users, which can wait for something outside of the cluster.
+	storesElsewhere bool
 	// converger makes the children of objects what handlers want. It is nil if there are no
 	// such handlers.
 	converger *converge.Converger
@@ -174,19 +176,21 @@ func New(config Config) *Engine {
 	}
 	s := config.Settings
 	e := &Engine{
-		Config:      config,
-		pause:       pauseState{paused: config.Paused, resumed: make(chan struct{})},
-		backlog:     queue.NewBacklog(s.Queueing.EventBacklog),
-		records:     record.Keeper{Storages: s.Persistence},
-		maxUnpacked: maxUnpacked,
-		runsCode:    runsCode(s) || config.Tracer != nil,
-		spans:       newSpans(config.Tracer),
-		undeclared:  undeclared.Handlers{Logger: config.Logger},
-		children:    triggers.NewChildren(),
-		detached:    map[object.Key]*pass{},
-		abandoned:   map[object.Key]*abandoned{},
-		supervisor:  daemons.New(daemons.Options{Backoff: s.Execution.Backoff, CancellationPolling: s.Background.CancellationPolling}),
+		Config:          config,
+		pause:           pauseState{paused: config.Paused, resumed: make(chan struct{})},
+		backlog:         queue.NewBacklog(s.Queueing.EventBacklog),
+		records:         record.Keeper{Storages: s.Persistence},
+		maxUnpacked:     maxUnpacked,
+		storesElsewhere: !isBuiltIn(s.Persistence.DiffBase) || !isBuiltIn(s.Persistence.Progress),
+		spans:           newSpans(config.Tracer),
+		undeclared:      undeclared.Handlers{Logger: config.Logger},
+		children:        triggers.NewChildren(),
+		detached:        map[object.Key]*pass{},
+		abandoned:       map[object.Key]*abandoned{},
+		supervisor:      daemons.New(daemons.Options{Backoff: s.Execution.Backoff, CancellationPolling: s.Background.CancellationPolling}),
 	}
+	isDefault := reflect.ValueOf(s.Execution.Lifecycle).Pointer() == reflect.ValueOf(lifecycles.AllAtOnce).Pointer()
+	e.runsCode = e.storesElsewhere || !isDefault || config.Tracer != nil
 	if !s.Posting.Disabled && !s.Posting.WithoutLogs && config.Poster != nil {
 		e.eventLogger = &handlerlog.Events{Poster: config.Poster, Level: s.Posting.Level}
 	}
@@ -299,12 +303,6 @@ func (e *Engine) callContext(ctx context.Context, r *resource, key object.Key, b
 	call := CallContext{Body: body, Resource: r.Resource.Resource}
 	call.Logger = e.eventLogger.Logger(e.loggerOf(key, body), body, "handler", handler.ReportedID(d))
 	return e.Context(ctx, call), call.Logger
-}
-
-// runsCode reports whether code of users stores the state of objects, or chooses the handlers of a pass.
-func runsCode(s settings.Settings) bool {
-	isDefault := reflect.ValueOf(s.Execution.Lifecycle).Pointer() == reflect.ValueOf(lifecycles.AllAtOnce).Pointer()
-	return !isDefault || !isBuiltIn(s.Persistence.DiffBase) || !isBuiltIn(s.Persistence.Progress)
 }
 
 // isBuiltIn reports whether a storage has no code of users.

@@ -27,17 +27,22 @@ const maxRounds = 8
 // called, it continues in its own goroutine, so that other objects need not wait for them;
 // the queue hands out the object again when the entire pass has ended.
 //
-// A pass has one permit (call.Permits), except while the code of handlers runs:
+// A pass has one permit (call.Permits), except while the code of handlers runs, or while a storage of users takes long:
 //   - runInWorker takes it before begin. If event handlers are called first, runAfterEvents takes it
 //     after them.
 //   - begin, advance, and resume have it, in whichever goroutine they run.
 //   - During a call, the pass has none: nextCall returns a call that has given the permit back (leave),
 //     and ends a call, which takes it again (enter).
+//   - During a call of a storage of users, it is lent to others (call.Lend), and taken back afterwards.
 //   - Whatever ends the pass gives it back: runInWorker, or attach after the calls.
 type pass struct {
 	target
 	session *write.Session
 	workers *workers
+	// writes is the context of the part of the pass that calls no handlers, with the permit if storages may need it.
+	writes context.Context
+	// lent is closed when the permit is lent for the first time. Nil: it never is.
+	lent chan struct{}
 	// calling is the cycle whose handlers are being called; nil if none are.
 	calling *cycle
 	// rounds counts the plans of the pass.
@@ -54,7 +59,11 @@ type pass struct {
 
 func (w *workers) newPass(r *resource, key object.Key) *pass {
 	e := w.engine
-	p := &pass{target: target{engine: e, resource: r, key: key, object: e.objects.of(key)}, workers: w, isOpen: always}
+	p := &pass{target: target{engine: e, resource: r, key: key, object: e.objects.of(key)}, workers: w, writes: w.writes, isOpen: always}
+	if e.storesElsewhere {
+		p.lent = make(chan struct{})
+		p.writes = e.permits.With(w.writes, key.Resource, func() { close(p.lent) })
+	}
 	lastBody := func() *object.Body {
 		if p.session == nil {
 			return nil
@@ -115,8 +124,8 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 	return w.runInWorker(w.newPass(r, key)), nil
 }
 
-// workerPatience is how long a worker waits for the part of a pass that calls no handlers: filters and
-// storages of users may never return, and a pause waits for the workers.
+// workerPatience is how long a worker waits for the part of a pass that calls no handlers: filters of users may never
+// return, and a pause waits for the workers. It does not wait for a storage that takes long.
 const workerPatience = time.Second
 
 // runInWorker makes the part of a pass that calls no handlers, and detaches the rest.
@@ -135,14 +144,20 @@ func (w *workers) runInWorker(p *pass) ctrl.Result {
 	runsCode := e.runsCode || p.resource.runsCode || len(p.resource.Background) > 0 || p.object.writes.HasPending() || p.object.writes.HasEdits()
 	if runsCode {
 		began := handler.Start(func() (err error) {
-			next, err = p.begin(w.writes)
+			next, err = p.begin(p.writes)
 			return err
 		})
 		patience := time.NewTimer(workerPatience)
 		defer patience.Stop()
+		isWaiting := false
 		select {
 		case err = <-began:
 		case <-patience.C:
+			isWaiting = true
+		case <-p.lent:
+			isWaiting = true
+		}
+		if isWaiting {
 			w.detach(p, func() (*call.Call, nextPass, error) {
 				err := <-began
 				return p.afterBegin(next, err)
@@ -150,7 +165,7 @@ func (w *workers) runInWorker(p *pass) ctrl.Result {
 			return ctrl.Result{}
 		}
 	} else {
-		next, err = p.begin(w.writes)
+		next, err = p.begin(p.writes)
 	}
 	if err == nil && p.calling != nil {
 		w.detach(p, func() (*call.Call, nextPass, error) { return p.afterBegin(next, nil) })
@@ -172,7 +187,7 @@ func (w *workers) runAfterEvents(p *pass, cached *object.Snapshot, slot *call.Ru
 	if err != nil {
 		return nil, nextPass{}, err
 	}
-	next, err = p.begin(w.writes)
+	next, err = p.begin(p.writes)
 	return p.afterBegin(next, err)
 }
 
@@ -292,7 +307,7 @@ func (p *pass) advance(ctx context.Context) (next nextPass, err error) {
 func (p *pass) resume(last *call.Call) (following *call.Call, next nextPass, err error) {
 	defer recovered(&err)
 	defer p.endIfGone()
-	ctx := p.workers.writes
+	ctx := p.writes
 	for p.calling != nil {
 		c := p.calling
 		following, failure := c.nextCall(last)

@@ -125,89 +125,83 @@ func (m MultiProgress) UnknownRecords(body *object.Body, handlerIDs []string) []
 	return slices.Compact(all)
 }
 
-// Eraser is a DiffBase or a Progress that can remove everything that it has stored on an object,
-// whichever handlers it belongs to. The command release uses it before an uninstall. What other
-// storages have stored stays.
-type Eraser interface {
-	// Erase adds the removals to the patch. It makes no requests and changes nothing else,
+// TraceRemover is a DiffBase or a Progress that can remove everything that it has stored on an object, whichever
+// handlers it belongs to. The command release uses it before an uninstall. What other storages have stored on objects
+// stays there.
+type TraceRemover interface {
+	// RemoveTraces adds the removals to the patch. It makes no requests and changes nothing else,
 	// because it is also called to show what would be removed.
-	Erase(body *object.Body, into Patch)
+	RemoveTraces(body *object.Body, into Patch)
 }
 
 var (
-	_ Eraser = AnnotationsDiffBase{}
-	_ Eraser = StatusDiffBase{}
-	_ Eraser = MultiDiffBase{}
-	_ Eraser = AnnotationsProgress{}
-	_ Eraser = StatusProgress{}
-	_ Eraser = SmartProgress{}
-	_ Eraser = MultiProgress{}
+	_ TraceRemover = AnnotationsDiffBase{}
+	_ TraceRemover = StatusDiffBase{}
+	_ TraceRemover = MultiDiffBase{}
+	_ TraceRemover = AnnotationsProgress{}
+	_ TraceRemover = StatusProgress{}
+	_ TraceRemover = SmartProgress{}
+	_ TraceRemover = MultiProgress{}
 )
 
-// Erase removes the base, the open cycle, and the marker of the prefix.
-func (s AnnotationsDiffBase) Erase(body *object.Body, into Patch) {
+// RemoveTraces removes the base, the open cycle, and the marker of the prefix.
+func (s AnnotationsDiffBase) RemoveTraces(body *object.Body, into Patch) {
 	for _, key := range annotation.Keys(s.prefix(), cmp.Or(s.Key, DefaultKey), body, false) {
 		into.remove(annotation.Path(key), body)
 	}
 	into.remove(annotation.Path(s.cycleKey(body)), body)
-	eraseMarker(s.prefix(), body, into)
+	removeMarker(s.prefix(), body, into)
 }
 
-func eraseMarker(prefix string, body *object.Body, into Patch) {
+func removeMarker(prefix string, body *object.Body, into Patch) {
 	into.remove(annotation.Path(prefix+"/"+annotation.Marker), body)
 }
 
-// Erase removes the base and the open cycle.
-func (s StatusDiffBase) Erase(body *object.Body, into Patch) {
+// RemoveTraces removes the base and the open cycle.
+func (s StatusDiffBase) RemoveTraces(body *object.Body, into Patch) {
 	into.remove(s.field(), body)
 	into.remove(s.cycleField(), body)
 }
 
-// Erase removes what is in the storages that implement Eraser.
-func (m MultiDiffBase) Erase(body *object.Body, into Patch) { eraseAll(m, body, into) }
+// RemoveTraces removes what is in the storages that implement TraceRemover.
+func (m MultiDiffBase) RemoveTraces(body *object.Body, into Patch) { removeAllTraces(m, body, into) }
 
-// Erase removes all records, the annotation touch-dummy, and the marker of the prefix.
-func (s AnnotationsProgress) Erase(body *object.Body, into Patch) {
+// RemoveTraces removes all records, the annotation touch-dummy, and the marker of the prefix.
+func (s AnnotationsProgress) RemoveTraces(body *object.Body, into Patch) {
 	for name := range s.records(body) {
 		into.remove(annotation.Path(s.prefix()+"/"+name), body)
 	}
 	s.PurgeTouch(body, into)
-	eraseMarker(s.prefix(), body, into)
+	removeMarker(s.prefix(), body, into)
 }
 
-// Erase removes the field with all records.
-func (s StatusProgress) Erase(body *object.Body, into Patch) { into.remove(s.field(), body) }
+// RemoveTraces removes the field with all records.
+func (s StatusProgress) RemoveTraces(body *object.Body, into Patch) { into.remove(s.field(), body) }
 
-// Erase removes the records from the annotations and the status.
-func (s SmartProgress) Erase(body *object.Body, into Patch) { s.storages().Erase(body, into) }
+// RemoveTraces removes the records from the annotations and the status.
+func (s SmartProgress) RemoveTraces(body *object.Body, into Patch) {
+	s.storages().RemoveTraces(body, into)
+}
 
-// Erase removes what is in the storages that implement Eraser.
-func (m MultiProgress) Erase(body *object.Body, into Patch) { eraseAll(m, body, into) }
+// RemoveTraces removes what is in the storages that implement TraceRemover.
+func (m MultiProgress) RemoveTraces(body *object.Body, into Patch) { removeAllTraces(m, body, into) }
 
-func eraseAll[S any](storages []S, body *object.Body, into Patch) {
+func removeAllTraces[S any](storages []S, body *object.Body, into Patch) {
 	for _, each := range storages {
-		if eraser, ok := any(each).(Eraser); ok {
-			eraser.Erase(body, into)
+		if remover, ok := any(each).(TraceRemover); ok {
+			remover.RemoveTraces(body, into)
 		}
 	}
 }
 
-// NotErased returns the types of the storages, also of those within others, that do not implement
+// Irremovable returns the types of the storages, also of those within others, that implement neither TraceRemover nor
 // Eraser.
-func NotErased(storages ...any) []string {
+func Irremovable(storages ...any) []string {
 	var names []string
-	for _, each := range storages {
-		switch each := each.(type) {
-		case MultiDiffBase:
-			for _, inner := range each {
-				names = append(names, NotErased(inner)...)
-			}
-		case MultiProgress:
-			for _, inner := range each {
-				names = append(names, NotErased(inner)...)
-			}
-		case Eraser:
-		default:
+	for _, each := range single(storages) {
+		_, removes := each.(TraceRemover)
+		_, erases := each.(Eraser)
+		if !removes && !erases {
 			names = append(names, fmt.Sprintf("%T", each))
 		}
 	}

@@ -1,11 +1,15 @@
 package storage_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -92,7 +96,7 @@ func TestUnknownRecordsInTheStatus(t *testing.T) {
 	}
 }
 
-func TestStoragesEraseWhatTheyHaveStored(t *testing.T) {
+func TestStoragesRemoveWhatTheyHaveStored(t *testing.T) {
 	mine, others := "my-op.example.com/", "other.example.com/"
 	annotations := map[string]any{
 		mine + "last-handled-configuration": essence, mine + "last-handled-configuration-started": "{}",
@@ -105,8 +109,8 @@ func TestStoragesEraseWhatTheyHaveStored(t *testing.T) {
 		"status":   map[string]any{"kopf": map[string]any{"progress": map[string]any{"fn": map[string]any{}}, "last-handled-configuration": "{}", "last-handled-configuration-started": "{}", "x": 1}},
 	})
 	patch := storage.Patch{}
-	storage.MultiDiffBase{storage.AnnotationsDiffBase{Prefix: mine[:len(mine)-1]}, storage.StatusDiffBase{}}.Erase(body, patch)
-	storage.MultiProgress{storage.SmartProgress{Prefix: mine[:len(mine)-1]}}.Erase(body, patch)
+	storage.MultiDiffBase{storage.AnnotationsDiffBase{Prefix: mine[:len(mine)-1]}, storage.StatusDiffBase{}}.RemoveTraces(body, patch)
+	storage.MultiProgress{storage.SmartProgress{Prefix: mine[:len(mine)-1]}}.RemoveTraces(body, patch)
 	removed := patch["metadata"].(map[string]any)["annotations"].(map[string]any)
 	want := []string{mine + "fn", mine + "kopf-managed", mine + "last-handled-configuration", mine + "last-handled-configuration-started", mine + "renamed", mine + "touch-dummy"}
 	if got := slices.Sorted(maps.Keys(removed)); !slices.Equal(got, want) {
@@ -117,8 +121,8 @@ func TestStoragesEraseWhatTheyHaveStored(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	empty := storage.Patch{}
-	storage.SmartProgress{}.Erase(object.NewBody(map[string]any{}), empty)
-	storage.AnnotationsDiffBase{}.Erase(object.NewBody(map[string]any{}), empty)
+	storage.SmartProgress{}.RemoveTraces(object.NewBody(map[string]any{}), empty)
+	storage.AnnotationsDiffBase{}.RemoveTraces(object.NewBody(map[string]any{}), empty)
 	if len(empty) > 0 {
 		t.Errorf("got %v for an object without state", empty)
 	}
@@ -127,8 +131,41 @@ func TestStoragesEraseWhatTheyHaveStored(t *testing.T) {
 // elsewhere is a storage of another package.
 type elsewhere struct{ storage.Progress }
 
-func TestStoragesThatEraseNothingAreNamed(t *testing.T) {
-	if got := storage.NotErased(storage.MultiDiffBase{storage.StatusDiffBase{}}, storage.MultiProgress{storage.SmartProgress{}, elsewhere{}}); !slices.Equal(got, []string{"storage_test.elsewhere"}) {
+// external is one that hears when objects are gone.
+type external struct {
+	storage.Progress
+	err    error
+	erased *[]types.UID
+}
+
+func (e external) Erase(_ context.Context, body *object.Body) error {
+	*e.erased = append(*e.erased, body.UID())
+	return e.err
+}
+
+func TestStoragesThatRemoveNothingAreNamed(t *testing.T) {
+	progress := storage.MultiProgress{storage.SmartProgress{}, elsewhere{}, external{}}
+	if got := storage.Irremovable(storage.MultiDiffBase{storage.StatusDiffBase{}}, progress); !slices.Equal(got, []string{"storage_test.elsewhere"}) {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestStoragesWithinOthersErase(t *testing.T) {
+	var first, second []types.UID
+	failure := errors.New("the database is down")
+	both := storage.MultiProgress{external{err: failure, erased: &first}, storage.SmartProgress{}, storage.MultiProgress{external{erased: &second}}}
+	body := object.NewBody(map[string]any{"metadata": map[string]any{"uid": "u-1"}})
+	if err := both.Erase(t.Context(), body); !errors.Is(err, failure) {
+		t.Errorf("got %v", err)
+	}
+	want := []types.UID{"u-1"}
+	if !slices.Equal(first, want) || !slices.Equal(second, want) {
+		t.Errorf("got %v and %v", first, second)
+	}
+	if got := storage.Erasers(storage.MultiDiffBase{storage.AnnotationsDiffBase{}}, both); len(got) != 2 {
+		t.Errorf("got %v", got)
+	}
+	if err := (storage.MultiDiffBase{storage.AnnotationsDiffBase{}}).Erase(t.Context(), body); err != nil {
+		t.Error(err)
 	}
 }

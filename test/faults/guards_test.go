@@ -147,8 +147,8 @@ var guards = map[string]guard{
 	},
 	"a change in a cycle: the state of the first end is stored on the object": {
 		file: "internal/record/store.go", plan: "retries/k=3/edit-spec",
-		code:    "return storages.StoreCycle(ctx, body, into, open)",
-		instead: "_ = storages\nreturn nil",
+		code:    "return k.putCycle(ctx, body, into, open)",
+		instead: "return nil",
 	},
 	"a daemon: the finalizer exists before it starts": {
 		file: "internal/plan/plan.go", plan: "background",

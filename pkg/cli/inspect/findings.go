@@ -19,7 +19,7 @@ import (
 // others says which other operators keep a state on the object. Nothing is known if a storage of this
 // operator does not say which annotations it has.
 func (s *subject) others() []string {
-	if len(storage.NotErased(s.diffBase)) > 0 {
+	if len(storage.Irremovable(s.diffBase)) > 0 {
 		return nil
 	}
 	shared := ""
@@ -45,8 +45,8 @@ func (s *subject) others() []string {
 func annotationsOf(of storage.DiffBase, body *object.Body) map[string]bool {
 	into := storage.Patch{}
 	found := map[string]bool{}
-	if eraser, ok := of.(storage.Eraser); ok {
-		eraser.Erase(body, into)
+	if remover, ok := of.(storage.TraceRemover); ok {
+		remover.RemoveTraces(body, into)
 	}
 	annotations, _, _ := unstructured.NestedMap(into, "metadata", "annotations")
 	for key := range annotations {

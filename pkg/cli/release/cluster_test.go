@@ -118,5 +118,5 @@ func TestWhatIsLeft(t *testing.T) {
 	}
 }
 
-// ownProgress is a storage of a user without storage.Eraser.
+// ownProgress is a storage of a user that can remove nothing.
 type ownProgress struct{ storage.Progress }

@@ -24,8 +24,8 @@ func (r *Releaser) left(report *Report) (left []string) {
 		left = append(left, "Webhook configurations that the operator or you have made: they can reject writes of the objects.")
 	}
 	left = append(left, r.places...)
-	for _, name := range storage.NotErased(r.Settings.Persistence.DiffBase, r.Settings.Persistence.Progress) {
-		left = append(left, fmt.Sprintf("What the storage %s has stored, because it does not implement storage.Eraser.", name))
+	for _, name := range storage.Irremovable(r.Settings.Persistence.DiffBase, r.Settings.Persistence.Progress) {
+		left = append(left, fmt.Sprintf("What the storage %s has stored, because it implements neither storage.TraceRemover nor storage.Eraser.", name))
 	}
 	return left
 }

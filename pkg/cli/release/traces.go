@@ -48,17 +48,17 @@ func (f *finder) find(ctx context.Context, obj *unstructured.Unstructured) (*tra
 	if lister, ok := f.Progress.(storage.RecordLister); ok {
 		t.foreign = lister.UnknownRecords(body, f.ids)
 	}
-	if _, ok := f.Progress.(storage.Eraser); ok { // others may not be called in a dry run
+	if _, ok := f.Progress.(storage.TraceRemover); ok { // others may not be called in a dry run
 		for _, id := range f.ids { // also what cannot be read
 			if err := f.Progress.Purge(ctx, body, into, id); err != nil {
 				return nil, err
 			}
 		}
 	}
-	// Afterwards, because Erase removes whole fields, of which Purge removes single records.
+	// Afterwards, because RemoveTraces removes whole fields, of which Purge removes single records.
 	for _, each := range []any{f.DiffBase, f.Progress} {
-		if eraser, ok := each.(storage.Eraser); ok {
-			eraser.Erase(body, into)
+		if remover, ok := each.(storage.TraceRemover); ok {
+			remover.RemoveTraces(body, into)
 		}
 	}
 

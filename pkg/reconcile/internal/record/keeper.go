@@ -64,7 +64,7 @@ func (k Keeper) Read(ctx context.Context, body *object.Body, ids []string, extra
 // Base returns the stored essence that was last handled, as it is and without the operator's
 // own records. It returns nil if the object was never handled.
 func (k Keeper) Base(ctx context.Context, body *object.Body, r report.Reporter) (base, old object.Essence, err error) {
-	base, err = k.Storages.DiffBase.Fetch(ctx, body)
+	base, err = k.fetchBase(ctx, body)
 	if err := ignoreUnreadable(body, err, r); err != nil {
 		return nil, nil, err
 	}
@@ -73,7 +73,7 @@ func (k Keeper) Base(ctx context.Context, body *object.Body, r report.Reporter) 
 
 // Record returns the record of a handler, or nil if there is none.
 func (k Keeper) Record(ctx context.Context, body *object.Body, id string, r report.Reporter) (*storage.Record, error) {
-	record, err := k.Storages.Progress.Fetch(ctx, body, id)
+	record, err := k.fetchRecord(ctx, body, id)
 	if err := ignoreUnreadable(body, err, r); err != nil {
 		return nil, err
 	}
@@ -112,11 +112,7 @@ func (k Keeper) Progress(ctx context.Context, body *object.Body, ids []string, r
 // stored, or if it belongs to a cycle that has ended: an operator of Kopf does not know it, and
 // leaves it behind.
 func (k Keeper) kept(ctx context.Context, body *object.Body, r report.Reporter, progressOf func() (*call.Progress, error)) (*storage.Cycle, error) {
-	storages, ok := k.Storages.DiffBase.(storage.CycleBase)
-	if !ok {
-		return nil, nil
-	}
-	kept, err := storages.FetchCycle(ctx, body)
+	kept, err := k.fetchCycle(ctx, body)
 	if err := ignoreUnreadable(body, err, r); err != nil || kept == nil {
 		return nil, err
 	}
@@ -212,8 +208,8 @@ func (k Keeper) Continues(ctx context.Context, c *Cycle, body *object.Body, r re
 		return false, err
 	}
 	stored := c.Progress.Stored()
-	if cycles := k.cycles(); cycles != nil && stored.HasTokens() {
-		open, err := cycles.FetchCycle(ctx, body)
+	if k.cycles() != nil && stored.HasTokens() {
+		open, err := k.fetchCycle(ctx, body)
 		if err := ignoreUnreadable(body, err, r); err != nil {
 			return false, err
 		}

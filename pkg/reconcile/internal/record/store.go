@@ -38,7 +38,7 @@ func (k Keeper) Store(ctx context.Context, c *Cycle, body *object.Body, into sto
 		if slices.Contains(overtaken, id) {
 			continue
 		}
-		if err := k.Storages.Progress.Store(ctx, body, into, id, &c.Progress.Load(id).Record); err != nil {
+		if err := k.putRecord(ctx, body, into, id, &c.Progress.Load(id).Record); err != nil {
 			return err
 		}
 	}
@@ -65,11 +65,10 @@ func (k Keeper) purgeSuperseded(ctx context.Context, c *Cycle, written []string,
 
 // storeCycle adds the open cycle to the patch, if there is one.
 func (k Keeper) storeCycle(ctx context.Context, open *storage.Cycle, body *object.Body, into storage.Patch) error {
-	storages, ok := k.Storages.DiffBase.(storage.CycleBase)
-	if !ok || open == nil {
+	if open == nil {
 		return nil
 	}
-	return storages.StoreCycle(ctx, body, into, open)
+	return k.putCycle(ctx, body, into, open)
 }
 
 // Purge adds the removal of all records of the cycle to the patch.
@@ -86,7 +85,7 @@ func (k Keeper) Purge(ctx context.Context, c *Cycle, body *object.Body, into sto
 func (k Keeper) purgeRecords(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, keep func(id string, r *storage.Record) bool) error {
 	var failure error
 	stored := call.NewProgress(func(id string) *storage.Record {
-		record, err := k.Storages.Progress.Fetch(ctx, body, id)
+		record, err := k.fetchRecord(ctx, body, id)
 		broken := (*storage.BrokenError)(nil)
 		if !errors.As(err, &broken) {
 			failure = errors.Join(failure, err)
@@ -103,16 +102,9 @@ func (k Keeper) purgeRecords(ctx context.Context, c *Cycle, body *object.Body, i
 		if keep(id, stored.Load(id).Stored()) {
 			continue
 		}
-		if err := k.Storages.Progress.Purge(ctx, body, into, id); err != nil {
+		if err := k.purgeRecord(ctx, body, into, id); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (k Keeper) purgeCycle(ctx context.Context, body *object.Body, into storage.Patch) error {
-	if storages, ok := k.Storages.DiffBase.(storage.CycleBase); ok {
-		return storages.PurgeCycle(ctx, body, into)
 	}
 	return nil
 }
@@ -165,7 +157,7 @@ func (k Keeper) End(ctx context.Context, c *Cycle, body *object.Body, into stora
 			}
 			e.next.At[id] = first
 		}
-		if err := k.Storages.Progress.Store(ctx, body, into, id, record); err != nil {
+		if err := k.putRecord(ctx, body, into, id, record); err != nil {
 			return err
 		}
 	}
@@ -185,7 +177,7 @@ func (k Keeper) storeBase(ctx context.Context, body *object.Body, into storage.P
 			})
 		}
 	}
-	return k.Storages.DiffBase.Store(ctx, body, into, essence)
+	return k.putBase(ctx, body, into, essence)
 }
 
 // RunOf returns the id of the record of a timer with a schedule: the last run that has ended. It is another one than
@@ -205,9 +197,9 @@ func (k Keeper) StoreCalls(ctx context.Context, c *Calls, body *object.Body, int
 		}
 		var err error
 		if record := records[id]; record != nil {
-			err = k.Storages.Progress.Store(ctx, body, into, id, record)
+			err = k.putRecord(ctx, body, into, id, record)
 		} else {
-			err = k.Storages.Progress.Purge(ctx, body, into, id)
+			err = k.purgeRecord(ctx, body, into, id)
 		}
 		if err != nil {
 			return err
@@ -236,7 +228,7 @@ func (k Keeper) markStale(ctx context.Context, body *object.Body, progress *call
 	if !split {
 		return err
 	}
-	open, err := k.cycles().FetchCycle(ctx, body)
+	open, err := k.fetchCycle(ctx, body)
 	switch {
 	case err != nil:
 		return ignoreUnreadable(body, err, r)
@@ -260,7 +252,7 @@ func (k Keeper) replaceStale(ctx context.Context, c *Cycle, kept *storage.Cycle,
 		if slices.Contains(called, id) {
 			continue
 		}
-		if err := k.Storages.Progress.Purge(ctx, body, into, id); err != nil {
+		if err := k.purgeRecord(ctx, body, into, id); err != nil {
 			return err
 		}
 	}
@@ -278,7 +270,7 @@ func (k Keeper) replaceStale(ctx context.Context, c *Cycle, kept *storage.Cycle,
 		if slices.Contains(called, id) {
 			continue
 		}
-		if err := k.Storages.Progress.Store(ctx, body, into, id, r); err != nil {
+		if err := k.putRecord(ctx, body, into, id, r); err != nil {
 			return err
 		}
 	}
@@ -287,26 +279,19 @@ func (k Keeper) replaceStale(ctx context.Context, c *Cycle, kept *storage.Cycle,
 
 // isSplit reports whether records are stored in the status, and the cycle is not.
 func (k Keeper) isSplit(ctx context.Context, body *object.Body) (bool, error) {
-	cycles := k.cycles()
-	if cycles == nil {
+	if k.cycles() == nil {
 		return false, nil
 	}
 	cycle := storage.Patch{}
 	record := storage.Patch{}
-	if err := k.Storages.Progress.Store(ctx, body, record, "any", &storage.Record{}); err != nil {
+	if err := k.putRecord(ctx, body, record, "any", &storage.Record{}); err != nil {
 		return false, err
 	}
 	inMain, inStatus := patch.SplitStatus(record)
 	if len(inMain) > 0 || len(inStatus) == 0 {
 		return false, nil
 	}
-	err := cycles.StoreCycle(ctx, body, cycle, &storage.Cycle{})
+	err := k.putCycle(ctx, body, cycle, &storage.Cycle{})
 	_, inStatus = patch.SplitStatus(cycle)
 	return err == nil && len(inStatus) == 0, err
-}
-
-// cycles returns the storage of open cycles, or nil if the storage of the base is none.
-func (k Keeper) cycles() storage.CycleBase {
-	cycles, _ := k.Storages.DiffBase.(storage.CycleBase)
-	return cycles
 }
