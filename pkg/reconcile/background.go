@@ -160,8 +160,11 @@ func (b *background) LastRun(ctx context.Context, d *handler.Declaration) (time.
 	return b.engine.records.LastRun(ctx, b.live(), d.ID, b.reporter())
 }
 
-// PutRun stores the end of a run.
+// PutRun stores the end of a run. A storage elsewhere must keep nothing of an object that is gone.
 func (b *background) PutRun(ctx context.Context, d *handler.Declaration, run storage.Record, into *patch.Patch) error {
+	if b.engine.storesElsewhere && !b.resource.Has(b.key.NamespacedName, b.uid) {
+		return nil
+	}
 	merge := storage.Patch{}
 	err := b.engine.records.Storages.Progress.Store(ctx, b.live(), merge, record.RunOf(d.ID), &run)
 	into.Merge(merge)

@@ -115,6 +115,9 @@ func (c consumer) Observe(_ context.Context, watched *watch.Resource, event obje
 		e.backlog.Push(key, event)
 	}
 	if event.Type == apiwatch.Deleted {
+		if r.storesState() && e.leading.Load() { // otherwise, the leader does it
+			e.erasures.Add(key, event.Snapshot)
+		}
 		c.forgetIfIdle(key)
 	}
 	if q := e.currentQueue(); q != nil && event.Type == "" {

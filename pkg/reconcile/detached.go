@@ -163,6 +163,13 @@ func (w *workers) abandonCalls() {
 	}
 }
 
+// isFree reports whether no pass over an object has been detached.
+func (e *Engine) isFree(key object.Key) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.detached[key] == nil
+}
+
 // logUnreturned logs that a pass has not ended, and returns the message: one if handlers are running, another if not.
 func (e *Engine) logUnreturned(key object.Key, handlers, other string) string {
 	running, _ := e.slots.Of(key)

@@ -34,6 +34,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,6 +52,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/erasing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
@@ -132,6 +134,8 @@ type Engine struct {
 	spans    *spans // nil without a tracer
 	// storesElsewhere is set if a storage is code of users, which can wait for something outside of the cluster.
 	storesElsewhere bool
+	// erasures lets storages erase what they keep of objects that are gone.
+	erasures *erasing.Erasures
 	// converger makes the children of objects what handlers want. It is nil if there are no
 	// such handlers.
 	converger *converge.Converger
@@ -206,6 +210,16 @@ func New(config Config) *Engine {
 	e.permits = call.NewPermits(s.Execution.Workers)
 	e.slots = call.NewSlots(s.Execution.MaxCalls, e.enqueue)
 	e.abortContext, e.abort = context.WithCancelCause(context.Background())
+	e.erasures = erasing.New(erasing.Config{
+		Storages: storage.Erasers(s.Persistence.DiffBase, s.Persistence.Progress), Permits: e.permits, Delays: s.Queueing.ErrorDelays,
+		Exists: func(key object.Key, uid types.UID) bool {
+			return e.resources.get(key.Resource).Has(key.NamespacedName, uid)
+		},
+		Enqueue: e.enqueue,
+		Log: func(key object.Key, last *object.Body) logr.Logger {
+			return e.loggerOf(key, func() *object.Body { return last })
+		},
+	})
 	e.writer = write.New(write.Config{
 		Name: cmp.Or(s.Name, settings.DefaultName), Records: e.records, Metrics: config.Metrics,
 		ConsistencyTimeout: s.Persistence.ConsistencyTimeout, ContentionDelays: s.Queueing.ContentionDelays,

@@ -91,6 +91,7 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 	if r == nil || !e.watcher.WaitForIndices(w.stopping) {
 		return ctrl.Result{}, nil
 	}
+	e.erasures.Begin(w.writes, w.stopping, key) // no pass over a former object is running
 	t := target{engine: e, resource: r, key: key, object: e.objects.of(key)}
 	if t.object.anew.CompareAndSwap(true, false) {
 		// What is known of the versions of the object belongs to another history of the cluster.

@@ -78,7 +78,12 @@ func (r *resource) measured(d *handler.Declaration) metrics.Handler {
 // isObservedOnly reports whether the resource is only watched for indices, or because its
 // objects are children, so that there are no passes over its objects.
 func (r *resource) isObservedOnly() bool {
-	return len(r.Changing) == 0 && len(r.events) == 0 && len(r.Background) == 0 && len(r.Triggered) == 0
+	return len(r.events) == 0 && !r.storesState()
+}
+
+// storesState reports whether handlers have a state that is stored.
+func (r *resource) storesState() bool {
+	return len(r.Changing) > 0 || len(r.Background) > 0 || len(r.Triggered) > 0
 }
 
 // checkFields logs the handlers of fields that the objects do not have: nothing else would say why they are not

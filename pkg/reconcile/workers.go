@@ -26,6 +26,7 @@ func (e *Engine) Work(ctx context.Context) error {
 	e.leading.Store(true)
 	defer e.leading.Store(false)
 	defer e.undeclared.Stop()
+	defer e.erasures.Stop()
 	standby := e.watcher.HasBegun()
 	select {
 	case <-e.Ready():
@@ -178,6 +179,7 @@ func (w *workers) run(ctx, active context.Context, c controller.TypedController[
 	halt()
 	<-stopped
 	w.waitForCalls(ctx)
+	e.erasures.Finish(w.writes, e.isFree)
 	w.shut()
 	return err
 }
@@ -230,6 +232,9 @@ func (w *workers) open(ctx context.Context, waiting workqueue.TypedRateLimitingI
 			e.whenFree(r.Key(snapshot), (*objectState).reopen, func(a *abandoned) { a.reopened = true })
 		}
 		q.AddInitial(e.objects.in(object.StreamKey{Resource: r.Name})...) // including objects that are gone
+	}
+	for _, key := range e.erasures.Keys() {
+		q.Add(key)
 	}
 	return nil
 }
