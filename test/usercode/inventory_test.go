@@ -76,7 +76,8 @@ var covered = map[string][]string{
 	"storage.Progress.Clear":              {"no: it is called where Build is called, and only there"},
 	"storage.TouchPurger.PurgeTouch":      {"Progress.PurgeTouch"},
 	"storage.RecordLister.UnknownRecords": {"RecordLister.UnknownRecords"},
-	"storage.Eraser.Erase":                {"no: only the command release calls it, and a person can interrupt that"},
+	"storage.TraceRemover.RemoveTraces":   {"no: only commands call it, and a person can interrupt them"},
+	"storage.Eraser.Erase":                {"Eraser.Erase"},
 	"storage.Validator.Validate":          {"no: as Commands"},
 }
 

@@ -396,6 +396,7 @@ var sites = map[string]site{
 	"Progress.Purge":              {paths: []string{resumed, created, retried, updated, paused}, hasContext: true, settings: withProgress("purge")},
 	"Progress.PurgeTouch":         {paths: []string{created, retried, updated, deleted, paused, stopped}, settings: withProgress("touch")},
 	"RecordLister.UnknownRecords": {paths: []string{resumed}, settings: withProgress("unknown")},
+	"Eraser.Erase":                {paths: []string{deleted}, hasContext: true, isolation: always, settings: withProgress("erase")},
 }
 
 // tracer is a tracer whose spans are nothing but their ends.
@@ -587,6 +588,10 @@ func (p progress) Purge(ctx context.Context, body *object.Body, into storage.Pat
 func (p progress) PurgeTouch(body *object.Body, into storage.Patch) {
 	_ = p.do(context.Background(), "touch", body)
 	p.AnnotationsProgress.PurgeTouch(body, into)
+}
+
+func (p progress) Erase(ctx context.Context, body *object.Body) error {
+	return p.do(ctx, "erase", body)
 }
 
 func (p progress) UnknownRecords(body *object.Body, ids []string) []string {
