@@ -165,7 +165,7 @@ func TestStoragesHearTheEndOfObjects(t *testing.T) {
 			}, kopf.ID("delete"))
 		},
 		"deleted while a handler is running": func(r *kopf.Registry) {
-			r.OnCreate(examples, func(context.Context, *kopf.Change) error { time.Sleep(time.Hour); return nil }, kopf.ID("create"))
+			r.OnUpdate(examples, func(context.Context, *kopf.Change) error { time.Sleep(time.Hour); return nil }, kopf.ID("update"))
 		},
 		"deleted while a handler is retried": func(r *kopf.Registry) {
 			r.OnCreate(examples, func(context.Context, *kopf.Change) error { return errors.New("never") }, kopf.ID("create"))
@@ -190,6 +190,8 @@ func TestStoragesHearTheEndOfObjects(t *testing.T) {
 				h.Create(one)
 				h.Create(two)
 				h.Advance(90 * time.Minute)
+				h.Patch(one, `{"spec": {"size": 4}}`)
+				h.Advance(time.Minute)
 				d.expectRows(t, 2)
 				h.Delete(one)
 				h.Advance(3 * time.Hour)

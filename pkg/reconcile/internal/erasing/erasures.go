@@ -47,7 +47,7 @@ type Erasures struct {
 	waiting map[object.Key][]*object.Snapshot
 	// calls are the objects for which storages are being called.
 	calls map[types.UID]erasure
-	// running counts the goroutines of the current workers.
+	// running counts the goroutines of the current workers. The next workers have another one.
 	running *sync.WaitGroup
 }
 
@@ -99,17 +99,33 @@ func (e *Erasures) Begin(ctx context.Context, stopping <-chan struct{}, key obje
 	defer e.mu.Unlock()
 	for _, last := range e.waiting[key] {
 		one := erasure{key, last}
-		e.running.Go(func() { e.run(ctx, stopping, one) })
+		running := e.running
+		running.Go(func() {
+			if !e.run(ctx, stopping, one) {
+				e.putBack(one, running)
+			}
+		})
 	}
 	delete(e.waiting, key)
 }
 
-// run makes attempts until one succeeds, or until the workers stop.
-func (e *Erasures) run(ctx context.Context, stopping <-chan struct{}, one erasure) {
+// putBack lets an erasure wait for the next workers. They can be there already, if a call has outlasted a pause.
+func (e *Erasures) putBack(one erasure, running *sync.WaitGroup) {
+	e.Add(one.key, one.last)
+	e.mu.Lock()
+	outlasted := e.running != running
+	e.mu.Unlock()
+	if outlasted {
+		e.Enqueue(one.key)
+	}
+}
+
+// run makes attempts until one succeeds, and returns true, or until the workers stop.
+func (e *Erasures) run(ctx context.Context, stopping <-chan struct{}, one erasure) bool {
 	for failures := 0; ; failures++ {
 		err := e.try(ctx, stopping, one)
 		if err == nil {
-			return
+			return true
 		}
 		var delay time.Duration
 		if len(e.Delays) > 0 {
@@ -121,9 +137,7 @@ func (e *Erasures) run(ctx context.Context, stopping <-chan struct{}, one erasur
 		select {
 		case <-time.After(delay):
 		case <-stopping:
-			e.Add(one.key, one.last)
-			e.Enqueue(one.key) // if the call has outlasted a pause
-			return
+			return false
 		}
 	}
 }

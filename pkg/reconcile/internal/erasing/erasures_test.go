@@ -217,7 +217,7 @@ func TestAnErasureGoesOnAfterAPause(t *testing.T) {
 		close(f.stopping)
 		f.Finish(t.Context(), func(object.Key) bool { return false })
 		f.advance(time.Hour)
-		if got := f.Keys(); len(got) != 1 || len(f.enqueued) != 1 || f.calls != 2 {
+		if got := f.Keys(); len(got) != 1 || len(f.enqueued) > 0 || f.calls != 2 {
 			t.Errorf("%v wait, %v are enqueued, and there were %d calls", got, f.enqueued, f.calls)
 		}
 		f.behave(nil)
@@ -279,6 +279,29 @@ func TestTheEndDoesNotWaitForStoragesThatDoNotReturn(t *testing.T) {
 		close(free)
 		f.advance(time.Hour)
 		f.expectErased("u-b")
+	})
+}
+
+// The next workers are there when the call fails.
+func TestAnErasureThatOutlastsAPauseGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.behave(func(context.Context, types.UID) error {
+			time.Sleep(time.Hour)
+			return errors.New("the database is down")
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		f.add("a")
+		f.begin(ctx, "a")
+		f.advance(0)
+		close(f.stopping)
+		f.Finish(ctx, anyKey)
+		f.expectLog(1, "has not returned")
+		f.advance(time.Hour)
+		if got := f.Keys(); len(got) != 1 || len(f.enqueued) != 1 {
+			t.Errorf("%v wait, and %v are enqueued", got, f.enqueued)
+		}
 	})
 }
 
