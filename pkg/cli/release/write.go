@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // writer releases the objects of one resource, several at the same time.
@@ -40,6 +42,7 @@ func (w *writer) object(ctx context.Context, obj *unstructured.Unstructured) {
 		return
 	}
 	name := nameOf(obj)
+	last := obj
 	uid := obj.GetUID()
 	seen := &traces{}
 	isUncertain := false
@@ -62,7 +65,23 @@ func (w *writer) object(ctx context.Context, obj *unstructured.Unstructured) {
 			break
 		}
 	}
+	if isHeld := seen.held && !w.AbandonDeletions; err == nil && !isHeld {
+		err = w.erase(ctx, last)
+	}
 	w.count(ctx, name, seen, err)
+}
+
+// erase lets storages outside of the objects erase what they keep of an object that is released. It repeats failures,
+// because another release does not find an object that is gone by then.
+func (w *writer) erase(ctx context.Context, obj *unstructured.Unstructured) (err error) {
+	body := object.NewBody(obj.Object)
+	for attempt := range attempts {
+		err = storage.EraseAll(ctx, body, storage.Erasers(w.finder.DiffBase, w.finder.Progress))
+		if err == nil || !sleep.For(ctx, pause<<attempt) {
+			break
+		}
+	}
+	return err
 }
 
 // try removes the traces of this version of the object, and records what it has seen.

@@ -14,7 +14,9 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // patches records the patches of a client, and answers the first ones with errors.
@@ -187,5 +189,58 @@ func TestOnlySomeErrorsAreRepeated(t *testing.T) {
 		if isRepeatable(err) != want {
 			t.Errorf("%v: want %v", err, want)
 		}
+	}
+}
+
+// external is a storage outside of the objects, whose first attempts fail.
+type external struct {
+	storage.Progress
+	failures int
+	calls    *int
+}
+
+func (e external) Erase(_ context.Context, body *object.Body) error {
+	if body.UID() != "u-1" {
+		return errors.New("it is not the object that was released")
+	}
+	*e.calls++
+	if *e.calls <= e.failures {
+		return errors.New("the database is down")
+	}
+	return nil
+}
+
+func TestStoragesOutsideOfTheObjectsErase(t *testing.T) {
+	const deleting = `{"metadata":{"resourceVersion":"1","deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["` + finalizer + `"]}}`
+	for name, test := range map[string]struct {
+		object   string
+		abandon  bool
+		failures int
+		calls    int
+		failed   int
+	}{
+		"after the write":                         {traced, false, 0, 1, 0},
+		"without a write":                         {`{}`, false, 0, 1, 0},
+		"after failures":                          {traced, false, 3, 4, 0},
+		"unless all attempts fail":                {traced, false, attempts, attempts, 1},
+		"not while a deletion waits":              {deleting, false, 0, 0, 0},
+		"while a deletion waits, on request":      {deleting, true, 0, 1, 0},
+		"not with the progress of other handlers": {`{"metadata":{"annotations":{` + foreign + `}}}`, false, 0, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				obj := parse(t, things, "one", test.object)
+				r, client := newReleaser(t, obj)
+				r.AbandonDeletions = test.abandon
+				patches(client)
+				calls := 0
+				r.Settings.Persistence.Progress = storage.MultiProgress{storage.AnnotationsProgress{}, external{storage.AnnotationsProgress{}, test.failures, &calls}}
+				w := &writer{Releaser: r, resource: r.resources[0], finder: r.finder(r.resources[0])}
+				w.object(t.Context(), obj)
+				if calls != test.calls || w.report.Failed != test.failed {
+					t.Errorf("%d calls, and the report %+v", calls, w.report)
+				}
+			})
+		})
 	}
 }

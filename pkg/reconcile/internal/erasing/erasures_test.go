@@ -215,6 +215,7 @@ func TestAnErasureGoesOnAfterAPause(t *testing.T) {
 		f.begin(t.Context(), "a")
 		f.advance(time.Second)
 		close(f.stopping)
+		f.advance(0)
 		f.Finish(t.Context(), func(object.Key) bool { return false })
 		f.advance(time.Hour)
 		if got := f.Keys(); len(got) != 1 || len(f.enqueued) > 0 || f.calls != 2 {
