@@ -60,8 +60,9 @@ endif
 ifeq ($(PACKAGES),./...)
 	@KOPF_TEST_SERVER=memory go test $(TESTFLAGS) ./test/conformance # what make test-memory runs besides it takes minutes
 	@$(MAKE) --no-print-directory e2e TESTFLAGS='$(filter -race,$(TESTFLAGS))'
-	@$(WITH_ASSETS) go -C examples/kubebuilder test -timeout $(TIMEOUT) ./... # a separate module
-	@go -C otelkopf test $(filter -v -race,$(TESTFLAGS)) ./... # another one
+	@$(WITH_ASSETS) go -C examples/kubebuilder test -timeout $(TIMEOUT) ./... # separate modules
+	@go -C otelkopf test $(filter -v -race,$(TESTFLAGS)) ./...
+	@go -C examples/storage test -timeout $(TIMEOUT) ./...
 	@$(MAKE) --no-print-directory test-alerts
 endif
 

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// The keys of the two values; the keys of the handlers' records are others.
+// The keys of the two values; objectKey and the keys of the handlers' records are others.
 const (
 	baseKey  = "base"
 	cycleKey = "cycle"
@@ -23,6 +23,7 @@ type fileDiffBase struct{ file }
 var (
 	_ storage.DiffBase  = fileDiffBase{}
 	_ storage.CycleBase = fileDiffBase{}
+	_ storage.Eraser    = fileDiffBase{}
 )
 
 func (s fileDiffBase) Build(body *object.Body, extra []object.Path) object.Essence {
@@ -39,7 +40,7 @@ func (s fileDiffBase) Store(ctx context.Context, body *object.Body, _ storage.Pa
 	if err != nil {
 		return err
 	}
-	return s.put(ctx, body.UID(), baseKey, []byte(text))
+	return s.put(ctx, body, baseKey, []byte(text))
 }
 
 func (s fileDiffBase) FetchCycle(ctx context.Context, body *object.Body) (*storage.Cycle, error) {
@@ -51,7 +52,7 @@ func (s fileDiffBase) StoreCycle(ctx context.Context, body *object.Body, _ stora
 	if err != nil {
 		return err
 	}
-	return s.put(ctx, body.UID(), cycleKey, []byte(text))
+	return s.put(ctx, body, cycleKey, []byte(text))
 }
 
 func (s fileDiffBase) PurgeCycle(ctx context.Context, body *object.Body, _ storage.Patch) error {

@@ -2,7 +2,8 @@
 // for objects that must not be annotated, or whose annotations are full.
 //
 // The file is $STATE_FILE. An operator that starts with the file of an earlier one
-// continues where that one stopped.
+// continues where that one stopped. It forgets objects that are gone: the storages hear that, and
+// the operator looks at its start for those that have disappeared meanwhile.
 package main
 
 import (
@@ -13,8 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
@@ -32,25 +31,30 @@ func updateFn(_ context.Context, c *kopf.Change) error {
 	return nil
 }
 
+// declare declares the handlers of an operator with the file.
+func declare(r *kopf.Registry, states file) {
+	kex := kopf.Resource("kopfexamples")
+	r.OnCreate(kex, createFn)
+	r.OnUpdate(kex, updateFn)
+	r.OnStartup(func(ctx context.Context, s *kopf.Startup) error {
+		forgotten, err := states.sweep(ctx, s.Client())
+		s.Logger().Info("The file has forgotten the objects that are gone.", "objects", forgotten)
+		return err
+	}, kopf.ID("sweep"))
+}
+
 func main() {
 	path := cmp.Or(os.Getenv("STATE_FILE"), filepath.Join(os.TempDir(), "kopf-example-storage.db"))
 	states, err := openFile(path)
 	if err != nil {
 		log.Fatalf("the state file %s cannot be opened: %v", path, err)
 	}
-	kex := kopf.Resource("kopfexamples")
-	kopf.OnCreate(kex, createFn)
-	kopf.OnUpdate(kex, updateFn)
-	// Annotations are deleted with their object; entries of the file are not. (Those of
-	// objects deleted while no operator is running stay in the file.)
-	kopf.OnEvent(kex, func(ctx context.Context, e *kopf.WatchEvent) error {
-		if e.Type() != watch.Deleted {
-			return nil
-		}
-		return states.forget(ctx, e.UID())
-	}, kopf.ID("forget"))
-	kopf.Main(func(o *kopf.Options) {
-		o.Settings.Persistence.DiffBase = fileDiffBase{states}
-		o.Settings.Persistence.Progress = fileProgress{states}
-	})
+	declare(kopf.DefaultRegistry, states)
+	kopf.Main(func(o *kopf.Options) { states.use(&o.Settings) })
+}
+
+// use stores the state of the operator in the file.
+func (f file) use(s *kopf.Settings) {
+	s.Persistence.DiffBase = fileDiffBase{f}
+	s.Persistence.Progress = fileProgress{f}
 }

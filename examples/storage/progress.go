@@ -14,7 +14,10 @@ const recordKey = "handler/"
 // fileProgress keeps the progress of the handlers while a cycle is open.
 type fileProgress struct{ file }
 
-var _ storage.Progress = fileProgress{}
+var (
+	_ storage.Progress = fileProgress{}
+	_ storage.Eraser   = fileProgress{}
+)
 
 func (s fileProgress) Fetch(ctx context.Context, body *object.Body, handlerID string) (*storage.Record, error) {
 	key := recordKey + handlerID
@@ -34,7 +37,7 @@ func (s fileProgress) Store(ctx context.Context, body *object.Body, _ storage.Pa
 	if err != nil {
 		return err
 	}
-	return s.put(ctx, body.UID(), recordKey+handlerID, text)
+	return s.put(ctx, body, recordKey+handlerID, text)
 }
 
 func (s fileProgress) Purge(ctx context.Context, body *object.Body, _ storage.Patch, handlerID string) error {

@@ -36,6 +36,13 @@ func testStorage(t testing.TB, e *example) {
 	third.says("The object is created.")
 	third.stop()
 
+	// The file has forgotten the first object when it was deleted. It forgets the second one, which disappears while no
+	// operator is running, at the next start.
+	g.Expect(cluster.Client().Delete(t.Context(), object)).To(gomega.Succeed())
+	fourth := e.start(t, state)
+	fourth.says("The file has forgotten the objects that are gone.", `"objects": 1`)
+	fourth.stop()
+
 	// Without the file, everything is new.
 	e.start(t, "STATE_FILE="+filepath.Join(t.TempDir(), "other.db")).says("restart the operator now")
 }
