@@ -70,7 +70,7 @@ func (t *target) facts(ctx context.Context, body *object.Body) (plan.Facts, erro
 		s.seen = true
 		s.startedByPredecessor = f.Memory.Initial && hasRecords
 		s.copied = !f.Memory.Initial && (f.Stored.Base != nil || hasRecords)
-		t.countUndeclared(body, f.Stored)
+		t.countUndeclared(ctx, body, f.Stored)
 	}
 	if len(s.reported) > 0 {
 		f.Memory.HasResumed = s.wasFinished
@@ -83,9 +83,13 @@ func (t *target) facts(ctx context.Context, body *object.Body) (plan.Facts, erro
 }
 
 // countUndeclared counts what handlers that are not declared have left on the object.
-func (t *target) countUndeclared(body *object.Body, stored record.Stored) {
+func (t *target) countUndeclared(ctx context.Context, body *object.Body, stored record.Stored) {
 	known := slices.Concat(stored.Progress.IDs(), plan.IDsOf(t.resource.Triggered), plan.RunsOf(t.resource.Background))
-	t.engine.undeclared.Add(t.resource.Name, t.engine.records.Unknown(body, known), t.resource.IDs)
+	unknown, err := t.engine.records.Unknown(ctx, body, known)
+	if err != nil {
+		t.report.Log.Error(err, "The storage does not say whether it has progress of handlers that are not declared; this is ignored.")
+	}
+	t.engine.undeclared.Add(t.resource.Name, unknown, t.resource.IDs)
 	ensures := slices.ContainsFunc(t.resource.Declared, func(d *handler.Declaration) bool { return d.Ensures != nil })
 	if !ensures && len(convergence.ReadPlaces(body)) > 0 {
 		t.engine.undeclared.AddChild(t.resource.Name, "")

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,7 +20,7 @@ type RecordLister interface {
 	// UnknownRecords returns the sorted names of the records on the object, except those
 	// of the handlers and of their sub-handlers. The name of a record is the handler's id as
 	// far as the storage can tell.
-	UnknownRecords(body *object.Body, handlerIDs []string) []string
+	UnknownRecords(ctx context.Context, body *object.Body, handlerIDs []string) ([]string, error)
 }
 
 var (
@@ -31,16 +32,17 @@ var (
 
 // UnknownRecords returns the names of the annotations, without the prefix. Ids with a slash
 // and long ids are stored with other characters, or as a hash.
-func (s AnnotationsProgress) UnknownRecords(body *object.Body, handlerIDs []string) []string {
+func (s AnnotationsProgress) UnknownRecords(_ context.Context, body *object.Body, handlerIDs []string) ([]string, error) {
 	prefix := s.prefix() + "/"
 	found := s.records(body)
-	return unknownOf(found, handlerIDs, ".", func(id string) []string {
+	unknown := unknownOf(found, handlerIDs, ".", func(id string) []string {
 		names := annotation.Keys(s.prefix(), id, body, false)
 		for i, key := range names {
 			names[i] = strings.TrimPrefix(key, prefix)
 		}
 		return names
 	})
+	return unknown, nil
 }
 
 // records returns the records in the annotations by their names, without the prefix.
@@ -69,7 +71,7 @@ func (r *Record) isProgress() bool {
 }
 
 // UnknownRecords returns the ids in the field.
-func (s StatusProgress) UnknownRecords(body *object.Body, handlerIDs []string) []string {
+func (s StatusProgress) UnknownRecords(_ context.Context, body *object.Body, handlerIDs []string) ([]string, error) {
 	value, _ := body.Lookup(s.field())
 	stored, _ := value.(map[string]any)
 	found := map[string]*Record{}
@@ -78,7 +80,7 @@ func (s StatusProgress) UnknownRecords(body *object.Body, handlerIDs []string) [
 			found[id] = record
 		}
 	}
-	return unknownOf(found, handlerIDs, "/", func(id string) []string { return []string{id} })
+	return unknownOf(found, handlerIDs, "/", func(id string) []string { return []string{id} }), nil
 }
 
 // unknownOf returns the names that belong neither to the handlers, nor to sub-handlers of
@@ -109,20 +111,24 @@ func unknownOf(found map[string]*Record, handlerIDs []string, separator string, 
 }
 
 // UnknownRecords returns those of both.
-func (s SmartProgress) UnknownRecords(body *object.Body, handlerIDs []string) []string {
-	return s.storages().UnknownRecords(body, handlerIDs)
+func (s SmartProgress) UnknownRecords(ctx context.Context, body *object.Body, handlerIDs []string) ([]string, error) {
+	return s.storages().UnknownRecords(ctx, body, handlerIDs)
 }
 
 // UnknownRecords returns those of all storages that find them.
-func (m MultiProgress) UnknownRecords(body *object.Body, handlerIDs []string) []string {
+func (m MultiProgress) UnknownRecords(ctx context.Context, body *object.Body, handlerIDs []string) ([]string, error) {
 	var all []string
 	for _, each := range m {
 		if lister, ok := each.(RecordLister); ok {
-			all = append(all, lister.UnknownRecords(body, handlerIDs)...)
+			unknown, err := lister.UnknownRecords(ctx, body, handlerIDs)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, unknown...)
 		}
 	}
 	slices.Sort(all)
-	return slices.Compact(all)
+	return slices.Compact(all), nil
 }
 
 // TraceRemover is a DiffBase or a Progress that can remove everything that it has stored on an object, whichever

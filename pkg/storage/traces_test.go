@@ -47,7 +47,7 @@ func TestUnknownRecordsInAnnotations(t *testing.T) {
 			}
 			body := object.NewBody(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 			for kind, s := range map[string]storage.RecordLister{"annotations": storage.AnnotationsProgress{}, "smart": storage.SmartProgress{}} {
-				if got := s.UnknownRecords(body, test.known); !slices.Equal(got, test.want) {
+				if got, err := s.UnknownRecords(t.Context(), body, test.known); err != nil || !slices.Equal(got, test.want) {
 					t.Errorf("%s: got %q", kind, got)
 				}
 			}
@@ -70,10 +70,10 @@ func TestUnknownRecordsOfAReplicaSetAreNotThoseOfItsDeployment(t *testing.T) {
 	body := bodyOf(t, `{"kind": "ReplicaSet", "metadata": {"ownerReferences": [{"kind": "Deployment"}], "annotations": {
 		"kopf.zalando.org/of_deployment": "{\"started\":\"2024-02-14T16:58:25Z\",\"purpose\":\"create\"}",
 		"kopf.zalando.org/own-ofDRS": "{\"started\":\"2024-02-14T16:58:25Z\",\"purpose\":\"create\"}"}}}`)
-	if got := (storage.AnnotationsProgress{}).UnknownRecords(body, nil); !slices.Equal(got, []string{"own-ofDRS"}) {
+	if got, _ := (storage.AnnotationsProgress{}).UnknownRecords(t.Context(), body, nil); !slices.Equal(got, []string{"own-ofDRS"}) {
 		t.Errorf("got %q", got)
 	}
-	if got := (storage.AnnotationsProgress{}).UnknownRecords(body, []string{"own"}); len(got) > 0 {
+	if got, _ := (storage.AnnotationsProgress{}).UnknownRecords(t.Context(), body, []string{"own"}); len(got) > 0 {
 		t.Errorf("got %q", got)
 	}
 }
@@ -90,7 +90,7 @@ func TestUnknownRecordsInTheStatus(t *testing.T) {
 		"status": storage.StatusProgress{}, "smart": storage.SmartProgress{},
 		"several": storage.MultiProgress{storage.StatusProgress{}, storage.SmartProgress{}},
 	} {
-		if got := s.UnknownRecords(body, []string{"fn"}); !slices.Equal(got, []string{"old"}) {
+		if got, _ := s.UnknownRecords(t.Context(), body, []string{"fn"}); !slices.Equal(got, []string{"old"}) {
 			t.Errorf("%s: got %q", kind, got)
 		}
 	}

@@ -395,7 +395,7 @@ var sites = map[string]site{
 	"Progress.Store":              {paths: []string{retried, stopped}, hasContext: true, settings: withProgress("store")},
 	"Progress.Purge":              {paths: []string{resumed, created, retried, updated, paused}, hasContext: true, settings: withProgress("purge")},
 	"Progress.PurgeTouch":         {paths: []string{created, retried, updated, deleted, paused, stopped}, settings: withProgress("touch")},
-	"RecordLister.UnknownRecords": {paths: []string{resumed}, settings: withProgress("unknown")},
+	"RecordLister.UnknownRecords": {paths: []string{resumed}, hasContext: true, settings: withProgress("unknown")},
 	"Eraser.Erase":                {paths: []string{deleted}, hasContext: true, isolation: always, settings: withProgress("erase")},
 }
 
@@ -594,9 +594,11 @@ func (p progress) Erase(ctx context.Context, body *object.Body) error {
 	return p.do(ctx, "erase", body)
 }
 
-func (p progress) UnknownRecords(body *object.Body, ids []string) []string {
-	_ = p.do(context.Background(), "unknown", body)
-	return p.AnnotationsProgress.UnknownRecords(body, ids)
+func (p progress) UnknownRecords(ctx context.Context, body *object.Body, ids []string) ([]string, error) {
+	if err := p.do(ctx, "unknown", body); err != nil {
+		return nil, err
+	}
+	return p.AnnotationsProgress.UnknownRecords(ctx, body, ids)
 }
 
 // Code that misbehaves for one object holds back no other object, loses no outcome, and does not delay the end of

@@ -46,7 +46,11 @@ func (f *finder) find(ctx context.Context, obj *unstructured.Unstructured) (*tra
 	t := &traces{}
 	into := storage.Patch{}
 	if lister, ok := f.Progress.(storage.RecordLister); ok {
-		t.foreign = lister.UnknownRecords(body, f.ids)
+		foreign, err := lister.UnknownRecords(ctx, body, f.ids)
+		if err != nil {
+			return nil, err
+		}
+		t.foreign = foreign
 	}
 	if _, ok := f.Progress.(storage.TraceRemover); ok { // others may not be called in a dry run
 		for _, id := range f.ids { // also what cannot be read

@@ -186,7 +186,10 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 			n.Requests = now.Requests.Notes
 		}
 		ids = append(now.Cycle.Progress.IDs(), ids...)
-		n.Undeclared = i.records.Unknown(of.body, ids)
+		n.Undeclared, err = i.records.Unknown(ctx, of.body, ids)
+		if err != nil {
+			return nil, err
+		}
 		n.Remarks = map[string]string{}
 		for _, name := range n.Undeclared {
 			n.Remarks[name] = undeclared.Remark(name, of.handlers.IDs)

@@ -9,10 +9,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/lifecycles"
 
 	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/storage"
+	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -78,6 +80,73 @@ func TestStoragesDoNotAffectHandlers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hearing is a storage that hears the end of objects, and fails the first time for each of them.
+type hearing struct {
+	storage.AnnotationsDiffBase
+	calls *operators.Calls
+}
+
+func (h hearing) Erase(_ context.Context, body *object.Body) error {
+	uid := string(body.UID())
+	h.calls.Note("%s is gone", uid)
+	if len(h.calls.Of(uid)) == 1 {
+		return errNotYet
+	}
+	return nil
+}
+
+func TestStoragesHearTheEndOfObjects(t *testing.T) {
+	t.Parallel()
+	const other = "example.com/other"
+	b := newBench(t)
+	b.OnCreate(examples, succeed, kopf.ID("create"))
+	b.OnDelete(examples, b.noted("delete", failing(1, 0)), kopf.ID("delete"), kopf.Labels(map[string]kopf.Matcher{"release": kopf.Present()}))
+	heard := &operators.Calls{}
+	adjust := func(o *kopf.Options) {
+		o.Settings.Persistence.DiffBase = hearing{calls: heard}
+		o.Settings.Queueing.ErrorDelays = []time.Duration{10 * time.Millisecond}
+	}
+	operator := b.start(adjust)
+	expectHeard := func(obj *unstructured.Unstructured) {
+		t.Helper()
+		uid := string(obj.GetUID())
+		b.Eventually(func() []string { return heard.Of(uid) }).Should(gomega.HaveLen(2), b.logs.String)
+	}
+
+	free := b.create("free", nil)
+	released := testenv.NewObject("KopfExample", b.namespace, "released", nil)
+	released.SetLabels(map[string]string{"release": "yes"})
+	b.submit(released)
+	held := testenv.NewObject("KopfExample", b.namespace, "held", nil)
+	held.SetFinalizers([]string{other})
+	b.submit(held)
+	for _, obj := range []*unstructured.Unstructured{free, released, held} {
+		b.expectHandled(obj)
+	}
+	for _, obj := range []*unstructured.Unstructured{free, released, held} {
+		b.remove(obj)
+	}
+	expectHeard(free)
+	expectHeard(released)
+	b.Expect(b.calls.Of("delete")).To(gomega.Equal(attempts("delete", 2)))
+
+	// An object that is deleted still exists while another controller holds it, also for the next operator.
+	operator.Stop()
+	b.start(adjust)
+	b.expectRest()
+	b.Expect(heard.Of(string(held.GetUID()))).To(gomega.BeEmpty())
+	b.patch(held, `{"metadata":{"finalizers":null}}`)
+	expectHeard(held)
+
+	// The name does not matter.
+	again := b.create("free", nil)
+	b.expectHandled(again)
+	b.Expect(heard.Of(string(again.GetUID()))).To(gomega.BeEmpty())
+	b.remove(again)
+	expectHeard(again)
+	b.Expect(heard.All()).To(gomega.HaveLen(2 * 4))
 }
 
 // A lifecycle changes when handlers are called, but not whether they are called.

@@ -155,7 +155,7 @@ func TestStoragesNeedNotKnowCycles(t *testing.T) {
 	}
 	into := storage.Patch{}
 	f.PurgeTouch(f.body, into)
-	if unknown := f.Unknown(f.body, c.Progress.IDs()); len(into) > 0 || unknown != nil {
+	if unknown, _ := f.Unknown(t.Context(), f.body, c.Progress.IDs()); len(into) > 0 || unknown != nil {
 		t.Errorf("got %v, %q", into, unknown)
 	}
 	c.Progress.Fail("b", errDown)
@@ -288,7 +288,7 @@ func TestUnknownRecords(t *testing.T) {
 	f := newFixture(t)
 	f.put("a", storage.Record{Started: hourAgo(), Purpose: cause.Create})
 	f.put("b", storage.Record{Started: hourAgo(), Purpose: cause.Create})
-	if got := f.Unknown(f.body, f.progress("a").IDs()); len(got) != 1 || got[0] != "b" {
+	if got, _ := f.Unknown(t.Context(), f.body, f.progress("a").IDs()); len(got) != 1 || got[0] != "b" {
 		t.Errorf("got %q", got)
 	}
 }

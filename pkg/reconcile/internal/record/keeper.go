@@ -167,12 +167,11 @@ func (k Keeper) EndedAt(ctx context.Context, c *Cycle, body *object.Body, r repo
 
 // Unknown returns the names of the records on the object that belong to none of the handlers
 // with the ids.
-func (k Keeper) Unknown(body *object.Body, ids []string) []string {
-	lister, ok := k.Storages.Progress.(storage.RecordLister)
-	if !ok {
-		return nil
+func (k Keeper) Unknown(ctx context.Context, body *object.Body, ids []string) (names []string, err error) {
+	if lister, ok := k.Storages.Progress.(storage.RecordLister); ok {
+		call.Lend(ctx, func() { names, err = lister.UnknownRecords(ctx, body, ids) })
 	}
-	return lister.UnknownRecords(body, ids)
+	return names, err
 }
 
 // IsRecord reports whether the annotation holds a record of the operator.

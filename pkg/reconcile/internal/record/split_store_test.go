@@ -36,7 +36,7 @@ func TestNextWriteAddsNoRecordsOfHandlersThatAreNotDeclaredAnymore(t *testing.T)
 	f, c := twoEnds(t)
 	f.endHalfway(c)
 	f.store(f.cycle(cause.Update, "a")) // b was ahead
-	if got := f.Unknown(f.body, []string{"a"}); !slices.Equal(got, []string{"b"}) {
+	if got, _ := f.Unknown(t.Context(), f.body, []string{"a"}); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("got %q", got)
 	}
 }
