@@ -10,9 +10,10 @@ import (
 // of the object are compared with it, so that handlers see what has changed, even
 // across restarts of the operator.
 //
-// You can implement it with an external database. Use EncodeBase and DecodeBase to
-// convert the essence to and from text. The engine calls the methods concurrently for
-// different objects, but one at a time for each object.
+// You can implement it with an external database: also implement Eraser then. Use EncodeBase and
+// DecodeBase to convert the essence to and from text. The engine calls the methods concurrently for
+// different objects, but one at a time for each object. Methods with a context may take long: only
+// this object waits.
 //
 // The engine calls Store before the API write of the same pass. If that write or Store
 // fails, the pass is repeated, and Store may be called again with the same values: it

@@ -20,7 +20,8 @@
 // empty, and an empty patch is not sent. They do not trust what they read, because
 // anyone with access can edit an annotation: an unreadable value results in a
 // BrokenError, never in a panic. To store the data elsewhere, for example in a
-// database, implement the same interfaces; see the example of the package.
+// database, implement the same interfaces, and Eraser; see the example of the package.
+// Such a storage may be slow: it holds only its own object.
 //
 // Specification: Configuration ("Handling progress", "Change detection", "Storage
 // transition") and Continuity.

@@ -19,7 +19,7 @@ import (
 // An object that disappears while no operator is running, or in the moment of a crash, is not announced. A storage that
 // must not keep data about such objects compares the uids that it has with those in the cluster from time to time.
 //
-// Specification: Kopf calls the same method of its storages. It calls it once.
+// Kopf calls the same method of its storages, at most once.
 type Eraser interface {
 	// Erase removes everything that the storage keeps for the uid of the object. It does nothing if there is nothing:
 	// it can be called again, and for objects for which nothing was stored. The body is the last version that the

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"strings"
 	"sync"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -29,17 +31,20 @@ func (d *Database) Put(key, text string) {
 	d.rows[key] = text
 }
 
-func (d *Database) Delete(key string) {
+func (d *Database) Delete(prefix string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.rows, key)
+	maps.DeleteFunc(d.rows, func(key, _ string) bool { return strings.HasPrefix(key, prefix) })
 }
 
 // DatabaseDiffBase stores the bases of all objects by their uids. It leaves the patches
 // alone, because it stores nothing on the objects.
 type DatabaseDiffBase struct{ db *Database }
 
-var _ storage.DiffBase = DatabaseDiffBase{}
+var (
+	_ storage.DiffBase = DatabaseDiffBase{}
+	_ storage.Eraser   = DatabaseDiffBase{}
+)
 
 func (s DatabaseDiffBase) Build(body *object.Body, extra []object.Path) object.Essence {
 	return storage.BuildEssence(body, extra)
@@ -66,10 +71,19 @@ func (s DatabaseDiffBase) Store(_ context.Context, body *object.Body, _ storage.
 	return err
 }
 
+// Erase is called when the object is gone.
+func (s DatabaseDiffBase) Erase(_ context.Context, body *object.Body) error {
+	s.db.Delete(string(body.UID()))
+	return nil
+}
+
 // DatabaseProgress stores the records by uid and handler.
 type DatabaseProgress struct{ db *Database }
 
-var _ storage.Progress = DatabaseProgress{}
+var (
+	_ storage.Progress = DatabaseProgress{}
+	_ storage.Eraser   = DatabaseProgress{}
+)
 
 func (s DatabaseProgress) key(body *object.Body, handlerID string) string {
 	return string(body.UID()) + "/" + handlerID
@@ -101,6 +115,12 @@ func (s DatabaseProgress) Purge(_ context.Context, body *object.Body, _ storage.
 	return nil
 }
 
+// Erase is called when the object is gone, possibly in the middle of a cycle.
+func (s DatabaseProgress) Erase(_ context.Context, body *object.Body) error {
+	s.db.Delete(s.key(body, ""))
+	return nil
+}
+
 func (s DatabaseProgress) Clear(essence object.Essence) object.Essence { return essence }
 
 // You can store the state elsewhere. These storages use a database, and the objects
@@ -125,10 +145,16 @@ func Example() {
 	_ = base.Store(ctx, body, patch, base.Build(body, nil))
 	fmt.Println(db.rows)
 	fmt.Println("in the patch:", len(patch))
+
+	// When the object is gone:
+	_ = base.Erase(ctx, body)
+	_ = progress.Erase(ctx, body)
+	fmt.Println(db.rows)
 	// Output:
 	// 1 not yet
 	// map[d8d94aa7:{"spec":{"size":"1G"}}]
 	// in the patch: 0
+	// map[]
 }
 
 // Operators that handle the same objects must use different annotations.

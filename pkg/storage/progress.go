@@ -9,9 +9,9 @@ import (
 // Progress stores a record per object and handler while a handling cycle is open:
 // which handlers have finished, and when the others are called again.
 //
-// You can implement it with an external database; a Record marshals to JSON. The
-// engine calls the methods concurrently for different objects, but one at a time for
-// each object.
+// You can implement it with an external database: also implement Eraser then. A Record marshals to
+// JSON. The engine calls the methods concurrently for different objects, but one at a time for
+// each object. Methods with a context may take long: only this object waits.
 //
 // The engine calls Store and Purge before the API write of the same pass. If that write
 // or one of them fails, the pass is repeated, and they may be called again with the
