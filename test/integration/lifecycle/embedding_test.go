@@ -2,12 +2,19 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -133,15 +140,96 @@ func TestAddRefusesWhatTheManagerDecides(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 }
 
-func newManager() (manager.Manager, error) {
-	return ctrl.NewManager(cluster.Config(), manager.Options{Metrics: metrics.Options{BindAddress: "0"}, Logger: testenv.Logger()})
+func newManager(changes ...func(*manager.Options)) (manager.Manager, error) {
+	options := manager.Options{Metrics: metrics.Options{BindAddress: "0"}, Logger: testenv.Logger()}
+	for _, change := range changes {
+		change(&options)
+	}
+	return ctrl.NewManager(cluster.Config(), options)
+}
+
+// staleReads writes config maps with a client, and counts the reads that do not show these writes: of one, of all, and of
+// a deleted one.
+func staleReads(ctx context.Context, c client.Client, namespace, name string) (stale int, err error) {
+	one := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	key := client.ObjectKeyFromObject(one)
+	if err := c.Create(ctx, one); err != nil {
+		return 0, err
+	}
+	found := &corev1.ConfigMap{}
+	if err := c.Get(ctx, key, found); apierrors.IsNotFound(err) {
+		stale++
+	} else if err != nil {
+		return 0, err
+	}
+	one.Data = map[string]string{"size": "2"}
+	if err := c.Update(ctx, one); err != nil {
+		return 0, err
+	}
+	all := &corev1.ConfigMapList{}
+	if err := c.List(ctx, all, client.InNamespace(namespace)); err != nil {
+		return 0, err
+	}
+	if !slices.ContainsFunc(all.Items, func(listed corev1.ConfigMap) bool { return listed.Name == name && listed.Data["size"] == "2" }) {
+		stale++
+	}
+	if err := c.Delete(ctx, one); err != nil {
+		return 0, err
+	}
+	if err := c.Get(ctx, key, found); err == nil {
+		stale++
+	} else if !apierrors.IsNotFound(err) {
+		return 0, err
+	}
+	return stale, nil
+}
+
+// The client of handlers in a manager reads from the cache of the manager, which can be older than what a handler has just
+// written. controller-runtime can let reads wait for the writes of the same client.
+func TestHandlersInAManagerCanReadWhatTheyHaveWritten(t *testing.T) {
+	t.Parallel()
+	const rounds = 20
+	for name, test := range map[string]struct {
+		consistent bool
+		want       string
+	}{
+		"by default":      {false, "stale"},
+		"with the option": {true, "never stale"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, n, namespace, r := gomega.NewWithT(t), &notes{}, cluster.Namespace(t), kopf.NewRegistry()
+			r.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
+				for i := range rounds {
+					stale, err := staleReads(ctx, c.Client(), namespace, fmt.Sprint("child-", i))
+					if err != nil {
+						return kopf.Permanent(err)
+					}
+					if stale > 0 {
+						n.add("stale")
+						return nil
+					}
+				}
+				n.add("never stale")
+				return nil
+			}, kopf.ID("create"))
+			_, stop, done := startManager(t, kopf.Options{Registry: r, Settings: scoped(namespace)}, func(o *manager.Options) {
+				o.Client.Cache = &client.CacheOptions{EnableReadYourWritesConsistency: new(test.consistent)}
+				o.Cache.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+			})
+			create(t, namespace, "one")
+			g.Eventually(n.all).Should(gomega.Equal([]string{test.want}))
+			stop()
+			g.Expect(<-done).To(gomega.Succeed())
+		})
+	}
 }
 
 // startManager runs a manager with an operator in it.
-func startManager(t *testing.T, options kopf.Options) (o *kopf.Operator, stop func(), done chan error) {
+func startManager(t *testing.T, options kopf.Options, changes ...func(*manager.Options)) (o *kopf.Operator, stop func(), done chan error) {
 	t.Helper()
 	g := gomega.NewWithT(t)
-	mgr, err := newManager()
+	mgr, err := newManager(changes...)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	o, err = kopf.Add(mgr, options)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
