@@ -188,7 +188,7 @@ const (
 	kopfSettings = `ultimate_exiting_timeout enabled loggers level reporting_component reporting_instance
 		event_name_prefix name stealth priority lifetime mandatory standalone clusterwide namespaced
 		server_timeout client_timeout connect_timeout reconnect_backoff inactivity_timeout label_selectors
-		field_selectors worker_limit idle_timeout exit_timeout error_delays batch_window disabled server
+		field_selectors shard_selectors chunk_size initial_streaming worker_limit idle_timeout exit_timeout error_delays batch_window disabled server
 		managed default_backoff executor max_workers request_timeout error_backoffs enforce_retry_after
 		trust_env finalizer progress_storage diffbase_storage consistency_timeout cancellation_polling
 		instant_exit_timeout instant_exit_zero_time_cycles`
