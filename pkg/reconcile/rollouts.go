@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -19,13 +21,7 @@ func (e *Engine) startRollouts(ctx context.Context, r *resource) {
 	if len(r.Revised) == 0 {
 		return
 	}
-	var subjects []revision.Subject
-	for _, snapshot := range r.Objects() {
-		if s, err := e.subjectOf(ctx, r, snapshot); err == nil { // otherwise, its pass reports the error
-			subjects = append(subjects, s)
-		}
-	}
-	for _, census := range e.revisions.Start(r.Name, r.Revised, subjects) {
+	for _, census := range e.revisions.Start(r.Name, r.Revised, e.subjectsOf(ctx, r)) {
 		log := e.Logger.WithValues("resource", census.Resource, "handler", census.ID, "revision", census.Revision)
 		if census.Others > 0 {
 			log.Info("Objects were handled under another revision of the handler: they are handled again.", "objects", census.Others)
@@ -34,6 +30,40 @@ func (e *Engine) startRollouts(ctx context.Context, r *resource) {
 			log.Info("Objects were never handled under a revision of the handler: they are handled again. Declare the handler with kopf.Baseline() to adopt them as they are.", "objects", census.Never)
 		}
 	}
+}
+
+// subjectsOf returns the objects of a resource that are known, as they are stored. A storage outside of the cluster is
+// asked about many of them at the same time, because it can be slow, and is code of users.
+func (e *Engine) subjectsOf(ctx context.Context, r *resource) []revision.Subject {
+	objects := r.Objects()
+	found := make([]revision.Subject, len(objects))
+	known := make([]bool, len(objects)) // otherwise, its pass reports the error
+	read := func(i int) (err error) {
+		found[i], err = e.subjectOf(ctx, r, objects[i])
+		return err
+	}
+	if e.storesElsewhere {
+		var all errgroup.Group
+		all.SetLimit(e.Settings.Execution.Workers)
+		for i := range objects {
+			all.Go(func() error {
+				known[i] = handler.WithRecover(func() error { return read(i) }) == nil
+				return nil
+			})
+		}
+		_ = all.Wait()
+	} else {
+		for i := range objects {
+			known[i] = read(i) == nil
+		}
+	}
+	var subjects []revision.Subject
+	for i, subject := range found {
+		if known[i] {
+			subjects = append(subjects, subject)
+		}
+	}
+	return subjects
 }
 
 // subjectOf returns an object as it is stored, before any pass looks at it.

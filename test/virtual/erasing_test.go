@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -314,4 +315,37 @@ func TestStoppedOperatorsTellStorages(t *testing.T) {
 			t.Errorf("%d lines of the log say what a storage keeps", kept)
 		}
 	}, d.option())
+}
+
+// An operator that begins to work reads what is stored about all objects with a revision. A storage that misbehaves for
+// one of them ends neither the operator nor the work on the others, and one that is slow is asked about many at once.
+func TestStoragesThatMisbehaveAtTheStartHoldOnlyTheirObject(t *testing.T) {
+	for name, misbehave := range map[string]func(){"a panic": func() { panic("oops") }, "the end of the goroutine": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			d := &database{}
+			withOperator(t, func(r *kopf.Registry) {
+				r.OnUpdate(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("update"), kopf.Revision("1"))
+			}, func(t *testing.T, h *kopftest.Harness) {
+				const objects = 100
+				for i := range objects {
+					h.Create(named(fmt.Sprint("one-", i)))
+				}
+				h.Settle()
+				h.Stop()
+				d.behave(func(_ context.Context, _ string, body *object.Body) error {
+					time.Sleep(10 * time.Millisecond)
+					if body.Name() == "one-0" {
+						misbehave()
+					}
+					return nil
+				})
+				h.Start()
+				h.Patch(named("one-1"), `{"spec": {"size": 4}}`)
+				h.Advance(time.Second)
+				if calls := h.Calls("update"); len(calls) != 1 || calls[0].Object != "default/one-1" {
+					t.Errorf("got %v", calls)
+				}
+			}, d.option())
+		})
+	}
 }

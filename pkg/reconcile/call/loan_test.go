@@ -2,20 +2,32 @@ package call
 
 import (
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// expectFree expects that the only permit is free, and that no pass waits.
+func (p *Permits) expectFree(t *testing.T) {
+	t.Helper()
+	synctest.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.free != 1 || p.waiting != 0 {
+		t.Errorf("%d permits are free, and %d passes wait", p.free, p.waiting)
+	}
+}
 
 // Calls that take long hold no others back, however many there are.
 func TestLongCallsLendTheirPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPermits(1)
 		const slow = 10
-		lent := 0
+		var lent atomic.Int32
 		for range slow {
 			p.Begin("a", nil)
-			ctx := p.With(t.Context(), "a", func() { lent++ })
+			ctx := p.With(t.Context(), "a", func() { lent.Add(1) })
 			go func() {
 				defer p.Release()
 				Lend(ctx, func() { time.Sleep(time.Hour) })
@@ -24,14 +36,12 @@ func TestLongCallsLendTheirPermits(t *testing.T) {
 		}
 		began := time.Now()
 		p.Begin("b", nil)
-		if took := time.Since(began); took > lendAfter || lent != slow {
-			t.Errorf("waited for %v, and %d permits were lent", took, lent)
+		if took := time.Since(began); took > lendAfter || lent.Load() != slow {
+			t.Errorf("waited for %v, and %d permits were lent", took, lent.Load())
 		}
 		p.Release()
 		time.Sleep(3 * time.Hour)
-		if p.free != 1 || p.waiting != 0 {
-			t.Errorf("%d permits are free, and %d passes wait", p.free, p.waiting)
-		}
+		p.expectFree(t)
 	})
 }
 
@@ -45,9 +55,7 @@ func TestShortCallsKeepTheirPermits(t *testing.T) {
 		}
 		p.Release()
 		time.Sleep(time.Hour)
-		if p.free != 1 {
-			t.Errorf("%d permits are free", p.free)
-		}
+		p.expectFree(t)
 	})
 }
 
@@ -67,9 +75,7 @@ func TestCallsThatDoNotReturnAsUsualTakeTheirPermitsBack(t *testing.T) {
 					})
 				}()
 				time.Sleep(2 * time.Hour)
-				if p.free != 1 {
-					t.Errorf("%d permits are free", p.free)
-				}
+				p.expectFree(t)
 			})
 		})
 	}

@@ -92,16 +92,20 @@ func (e *Erasures) Keys() []object.Key {
 // Begin begins the erasures of a key, in its turn: no pass is running. Failures are repeated until the workers stop. The
 // context is that of the calls.
 func (e *Erasures) Begin(ctx context.Context, stopping <-chan struct{}, key object.Key) {
-	if e == nil {
-		return
+	if e != nil {
+		e.begin(ctx, stopping, stopping, key)
 	}
+}
+
+// begin begins the erasures of a key. They wait for permits until leaving is closed, and repeat failures until stopping is.
+func (e *Erasures) begin(ctx context.Context, leaving, stopping <-chan struct{}, key object.Key) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, last := range e.waiting[key] {
 		one := erasure{key, last}
 		running := e.running
 		running.Go(func() {
-			if !e.run(ctx, stopping, one) {
+			if !e.run(ctx, leaving, stopping, one) {
 				e.putBack(one, running)
 			}
 		})
@@ -121,9 +125,9 @@ func (e *Erasures) putBack(one erasure, running *sync.WaitGroup) {
 }
 
 // run makes attempts until one succeeds, and returns true, or until the workers stop.
-func (e *Erasures) run(ctx context.Context, stopping <-chan struct{}, one erasure) bool {
+func (e *Erasures) run(ctx context.Context, leaving, stopping <-chan struct{}, one erasure) bool {
 	for failures := 0; ; failures++ {
-		err := e.try(ctx, stopping, one)
+		err := e.try(ctx, leaving, one)
 		if err == nil {
 			return true
 		}
@@ -145,12 +149,12 @@ func (e *Erasures) run(ctx context.Context, stopping <-chan struct{}, one erasur
 var errStopping = errors.New("the workers are stopping")
 
 // try makes one attempt.
-func (e *Erasures) try(ctx context.Context, stopping <-chan struct{}, one erasure) error {
+func (e *Erasures) try(ctx context.Context, leaving <-chan struct{}, one erasure) error {
 	body := one.last.Body()
 	if e.Exists(one.key, body.UID()) {
 		return nil
 	}
-	if !e.Permits.Begin(one.key.Resource, stopping) {
+	if !e.Permits.Begin(one.key.Resource, leaving) {
 		return errStopping
 	}
 	defer e.Permits.Release()
@@ -190,7 +194,7 @@ func (e *Erasures) Finish(ctx context.Context, isFree func(key object.Key) bool)
 	close(stopped)
 	for _, key := range e.Keys() {
 		if isFree(key) {
-			e.Begin(ctx, stopped, key)
+			e.begin(ctx, ctx.Done(), stopped, key)
 		}
 	}
 	e.mu.Lock()

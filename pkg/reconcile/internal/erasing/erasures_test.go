@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,20 +29,24 @@ type fixture struct {
 
 	mu       sync.Mutex
 	erase    func(ctx context.Context, uid types.UID) error // nil: it succeeds
-	exists   bool
 	erased   []types.UID
 	calls    int
 	enqueued []object.Key
 	log      []string
 	stopping chan struct{}
+	exists   atomic.Bool
 }
 
 func newFixture(t *testing.T) *fixture {
 	f := &fixture{T: t, stopping: make(chan struct{})}
 	f.Erasures = New(Config{
 		Storages: []storage.Eraser{f}, Permits: call.NewPermits(1), Delays: []time.Duration{time.Second, time.Minute},
-		Exists:  func(object.Key, types.UID) bool { return f.exists },
-		Enqueue: func(key object.Key) { f.enqueued = append(f.enqueued, key) },
+		Exists: func(object.Key, types.UID) bool { return f.exists.Load() },
+		Enqueue: func(key object.Key) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.enqueued = append(f.enqueued, key)
+		},
 		Log: func(key object.Key, last *object.Body) logr.Logger {
 			return funcr.New(func(_, line string) {
 				f.mu.Lock()
@@ -68,6 +73,12 @@ func (f *fixture) Erase(ctx context.Context, body *object.Body) error {
 	defer f.mu.Unlock()
 	f.erased = append(f.erased, body.UID())
 	return nil
+}
+
+func (f *fixture) countCalls() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls
 }
 
 // behave changes what the storage does.
@@ -112,6 +123,17 @@ func (f *fixture) expectErased(want ...types.UID) {
 	got := slices.Sorted(slices.Values(f.erased))
 	if !slices.Equal(got, want) {
 		f.Errorf("erased %q, want %q", got, want)
+	}
+}
+
+// expectWaiting expects that erasures wait for a turn, and that turns were requested.
+func (f *fixture) expectWaiting(keys, requested int) {
+	f.Helper()
+	waiting := f.Keys()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(waiting) != keys || len(f.enqueued) != requested {
+		f.Errorf("%v wait, and the turns %v were requested", waiting, f.enqueued)
 	}
 }
 
@@ -200,7 +222,7 @@ func TestAnObjectThatIsBackIsNotErased(t *testing.T) {
 		f.add("a")
 		f.begin(t.Context(), "a")
 		f.advance(0)
-		f.exists = true
+		f.exists.Store(true)
 		f.behave(nil)
 		f.advance(time.Hour)
 		f.expectErased()
@@ -218,8 +240,9 @@ func TestAnErasureGoesOnAfterAPause(t *testing.T) {
 		f.advance(0)
 		f.Finish(t.Context(), func(object.Key) bool { return false })
 		f.advance(time.Hour)
-		if got := f.Keys(); len(got) != 1 || len(f.enqueued) > 0 || f.calls != 2 {
-			t.Errorf("%v wait, %v are enqueued, and there were %d calls", got, f.enqueued, f.calls)
+		f.expectWaiting(1, 0)
+		if calls := f.countCalls(); calls != 2 {
+			t.Errorf("there were %d calls", calls)
 		}
 		f.behave(nil)
 		f.stopping = make(chan struct{})
@@ -234,15 +257,16 @@ func TestTheEndOfTheWorkIsALastChance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		f.behave(func(_ context.Context, uid types.UID) error {
+			time.Sleep(time.Second)
 			if uid == "u-c" {
 				return errors.New("the database is down")
 			}
 			return nil
 		})
-		f.add("a", "b", "c")
+		f.add("a", "b", "c", "d", "e")
 		close(f.stopping)
 		f.Finish(t.Context(), func(key object.Key) bool { return key.Name != "b" })
-		f.expectErased("u-a")
+		f.expectErased("u-a", "u-d", "u-e")
 		f.Stop()
 		f.expectLog(2, "still keeps its data")
 		f.expectLog(1, "still keeps its data", `"uid"="u-b"`)
@@ -300,9 +324,7 @@ func TestAnErasureThatOutlastsAPauseGoesOn(t *testing.T) {
 		f.Finish(ctx, anyKey)
 		f.expectLog(1, "has not returned")
 		f.advance(time.Hour)
-		if got := f.Keys(); len(got) != 1 || len(f.enqueued) != 1 {
-			t.Errorf("%v wait, and %v are enqueued", got, f.enqueued)
-		}
+		f.expectWaiting(1, 1)
 	})
 }
 
