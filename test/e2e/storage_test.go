@@ -41,6 +41,8 @@ func testStorage(t testing.TB, e *example) {
 	g.Expect(cluster.Client().Delete(t.Context(), object)).To(gomega.Succeed())
 	fourth := e.start(t, state)
 	fourth.says("The file has forgotten the objects that are gone.", `"objects": 1`)
+	e.create(t)
+	fourth.says("The object is created.")
 	fourth.stop()
 
 	// Without the file, everything is new.
