@@ -1,12 +1,19 @@
 package handler
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/kopf-go/kopf/internal/schedule"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/model/stop"
 )
 
@@ -87,6 +94,47 @@ func (d *Declaration) validateSchedule() {
 	if d.Interval != 0 || d.IntervalFunc != nil || d.Idle != 0 || d.InitialDelay != nil {
 		d.addProblem(errors.New("a timer with a schedule has no interval, idle time, or initial delay: declare a second timer for these"))
 	}
+}
+
+// Background is what the call of a daemon or a timer asks the engine for while it runs.
+type Background interface {
+	// Stopper stops the call.
+	Stopper() *Stopper
+	// Done returns a channel that is closed when the context of a daemon is done.
+	Done() <-chan struct{}
+	// Changed returns a channel that has a value when what a daemon looks at has changed. Nil means that it looks at
+	// nothing.
+	Changed() <-chan struct{}
+	// Children returns the children that a daemon looks at.
+	Children() []*object.Snapshot
+	// Write writes an edit, and returns when it is stored, or why it is not.
+	Write(ctx context.Context, result any, edit *patch.Patch) error
+}
+
+// Owned selects children that a daemon looks at: a resource, or a Go type.
+type Owned struct {
+	Selector selector.Selector
+	Object   runtime.Object
+}
+
+// LooksAtSomething reports whether a daemon is woken by changes.
+func (d *Declaration) LooksAtSomething() bool { return len(d.WakeOn)+len(d.Owned) > 0 }
+
+// LooksAt reports whether the handler needs the objects that the selector finds as children.
+func (d *Declaration) LooksAt(children selector.Selector) bool {
+	return slices.ContainsFunc(d.ChildSelectors(), func(sel selector.Selector) bool { return sel == children })
+}
+
+// ChildSelectors returns the selectors of the children that the handler is called for, or looks at.
+func (d *Declaration) ChildSelectors() []selector.Selector {
+	if d.Kind == OnChild {
+		return []selector.Selector{d.Children}
+	}
+	var all []selector.Selector
+	for _, owned := range d.Owned {
+		all = append(all, owned.Selector)
+	}
+	return all
 }
 
 // Stopper is the engine's means to stop a daemon or a timer. Its zero value is ready to use, and

@@ -28,6 +28,25 @@ func timer(t testing.TB, fn func(context.Context, *handler.Call) error, options 
 	return declared(t, d, err)
 }
 
+// background is the engine of a daemon. The context is optional.
+type background struct {
+	handler.Background
+	stopper *handler.Stopper
+	ctx     context.Context
+	changed chan struct{}
+}
+
+func (b background) Stopper() *handler.Stopper { return b.stopper }
+
+func (b background) Changed() <-chan struct{} { return b.changed }
+
+func (b background) Done() <-chan struct{} {
+	if b.ctx == nil {
+		return nil
+	}
+	return b.ctx.Done()
+}
+
 func TestWaitEndsWhenTheDaemonMustReturn(t *testing.T) {
 	tests := map[string]struct {
 		during  func(stop *handler.Stopper, cancel func()) // the wait, after a second
@@ -67,13 +86,50 @@ func TestWaitEndsWhenTheDaemonMustReturn(t *testing.T) {
 					return nil
 				})
 				call := handler.NewCall(d, subject(), handler.Attempt{})
-				call.Stop = stopper
+				call.Background = background{stopper: stopper, ctx: ctx}
 				if _, err := d.Call(ctx, call); err != nil {
 					t.Error(err)
 				}
 			})
 		})
 	}
+}
+
+// A change ends only the wait for one, and once. A request to stop wins.
+func TestWaitForChangeEndsWhenSomethingHasChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := background{stopper: handler.NewStopper(), changed: make(chan struct{}, 1)}
+		task := handler.NewCall(&handler.Declaration{Kind: handler.OnDaemon}, subject(), handler.Attempt{})
+		task.Background = b
+		took := func(wait func(time.Duration) bool) time.Duration {
+			began := time.Now()
+			if wait(time.Hour) {
+				t.Error("it is stopped")
+			}
+			return time.Since(began)
+		}
+		b.changed <- struct{}{}
+		if got := took(task.Wait); got != time.Hour {
+			t.Errorf("a pause ends after %s", got)
+		}
+		if got := took(task.WaitForChange); got != 0 {
+			t.Errorf("the change is seen after %s", got)
+		}
+		if got := took(task.WaitForChange); got != time.Hour {
+			t.Errorf("the change is seen again after %s", got)
+		}
+		for range 100 {
+			b.changed <- struct{}{}
+			b.stopper.Stop(stop.Exiting)
+			if !task.WaitForChange(time.Hour) {
+				t.Fatal("the request to stop is not seen")
+			}
+			select {
+			case <-b.changed:
+			default:
+			}
+		}
+	})
 }
 
 func stopping(stopper *handler.Stopper, _ func()) { stopper.Stop(stop.Deleted) }
@@ -83,7 +139,7 @@ func cancel(_ *handler.Stopper, cancel func()) { cancel() }
 func TestTaskReportsItsStop(t *testing.T) {
 	stopper := handler.NewStopper()
 	task := handler.NewCall(&handler.Declaration{Kind: handler.OnDaemon}, subject(), handler.Attempt{})
-	task.Stop = stopper
+	task.Background = background{stopper: stopper}
 	if closed(task.Stopped()) || task.StopReason() != 0 {
 		t.Errorf("got %s", task.StopReason())
 	}
@@ -112,7 +168,9 @@ func TestWaitSeesTheEndOfTheContextAfterThePause(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := d.Call(ctx, handler.NewCall(d, subject(), handler.Attempt{})); err != nil {
+	call := handler.NewCall(d, subject(), handler.Attempt{})
+	call.Background = background{stopper: handler.NewStopper(), ctx: ctx}
+	if _, err := d.Call(ctx, call); err != nil {
 		t.Error(err)
 	}
 }

@@ -72,18 +72,17 @@ type Call struct {
 
 	Event  watch.EventType // of a watch event; empty for the initial list
 	Review *Review         // of the API server
-	Stop   *Stopper        // of a daemon or a timer
 	Run    *time.Time      // of a timer with a schedule: the time that the call is for
 	Child  *ChildCall      // of a child, or of all children
 	Drift  *DriftCall      // of what others have changed in a child
 
 	// Failures contains why others have failed that a handler of changes follows, by the ids that it declares.
-	Failures map[string]string
+	Failures   map[string]string
+	Background Background // of a daemon or a timer
 
 	Operator *Operator // of an activity, which has no object
 
-	change *change         // of the object, or of the child
-	done   <-chan struct{} // of the context of a daemon
+	change *change // of the object, or of the child
 	result any
 }
 
@@ -267,18 +266,18 @@ func (c *Call) SetCondition(wanted metav1.Condition) {
 
 // Stopped returns a channel that is closed when a daemon or a timer must stop.
 func (c *Call) Stopped() <-chan struct{} {
-	if c.Stop == nil {
+	if c.Background == nil {
 		return nil
 	}
-	return c.Stop.Done()
+	return c.Background.Stopper().Done()
 }
 
 // StopReason returns why a daemon or a timer must stop, or 0 if it does not have to stop.
 func (c *Call) StopReason() stop.Reason {
-	if c.Stop == nil {
+	if c.Background == nil {
 		return 0
 	}
-	return c.Stop.Reason()
+	return c.Background.Stopper().Reason()
 }
 
 // Wait sleeps until the pause is over or the handler must return, because it was asked to stop or its
@@ -289,11 +288,27 @@ func (c *Call) Wait(pause time.Duration) (stopped bool) {
 	select {
 	case <-c.Stopped():
 		return true
-	case <-c.done:
+	case <-c.done():
 		return true
 	case <-timer.C:
 		return c.isStopping() // both can happen at the same time
 	}
+}
+
+// WaitForChange is Wait, but it also ends when what the daemon looks at has changed since the call began, or since the
+// last wait that a change has ended.
+func (c *Call) WaitForChange(limit time.Duration) (stopped bool) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-c.Stopped():
+		return true
+	case <-c.done():
+		return true
+	case <-c.Changed():
+	case <-timer.C:
+	}
+	return c.isStopping() // also if several things happen at the same time
 }
 
 // isStopping is a function, so that the frame in which thousands of daemons wait stays small.
@@ -301,11 +316,42 @@ func (c *Call) isStopping() bool {
 	select {
 	case <-c.Stopped():
 		return true
-	case <-c.done:
+	case <-c.done():
 		return true
 	default:
 		return false
 	}
+}
+
+// done returns a channel that is closed when the context of the call is done.
+func (c *Call) done() <-chan struct{} {
+	if c.Background == nil {
+		return nil
+	}
+	return c.Background.Done()
+}
+
+// Changed returns a channel that has a value when what a daemon looks at has changed, or nil if it looks at nothing.
+func (c *Call) Changed() <-chan struct{} {
+	if c.Background == nil {
+		return nil
+	}
+	return c.Background.Changed()
+}
+
+// Children returns the children that a daemon looks at, as they are now.
+func (c *Call) Children() []*object.Snapshot {
+	if c.Background == nil {
+		return nil
+	}
+	return c.Background.Children()
+}
+
+// Write writes what a daemon has collected: its patch, and its result. Both are empty afterwards, also after an error.
+func (c *Call) Write(ctx context.Context) error {
+	result := c.result
+	c.result = nil
+	return c.Background.Write(ctx, result, c.Context.Patch.Take())
 }
 
 // Call calls a handler. A panic becomes a PanicError. The caller must expect that the handler ends
@@ -316,7 +362,7 @@ func (c *Call) isStopping() bool {
 // this frame is small: what few calls need is in functions that are not inlined.
 func (d *Declaration) Call(ctx context.Context, c *Call) (result any, err error) {
 	defer recoverPanic(&err)
-	c = c.prepared(ctx, d)
+	c = c.prepared(d)
 	if IsObserved(ctx) {
 		return d.callObserved(ctx, c)
 	}
@@ -331,10 +377,7 @@ func (d *Declaration) Call(ctx context.Context, c *Call) (result any, err error)
 // prepared returns the call as the function gets it.
 //
 //go:noinline
-func (c *Call) prepared(ctx context.Context, d *Declaration) *Call {
-	if d.Kind == OnDaemon {
-		c.done = ctx.Done()
-	}
+func (c *Call) prepared(d *Declaration) *Call {
 	if d.childCall != nil {
 		return c.aboutChild(d, d.childCall())
 	}

@@ -86,11 +86,27 @@ func StateOfChild(child *object.Snapshot) map[string]any {
 	}
 	state := maps.Clone(child.Body().Raw())
 	if metadata, ok := state["metadata"].(map[string]any); ok {
-		metadata = maps.Clone(metadata)
-		for _, key := range []string{"resourceVersion", "generation", "managedFields"} {
-			delete(metadata, key)
-		}
-		state["metadata"] = metadata
+		state["metadata"] = withoutVersion(metadata)
 	}
 	return state
+}
+
+// withoutVersion returns metadata without what every write changes.
+func withoutVersion(metadata map[string]any) map[string]any {
+	rest := maps.Clone(metadata)
+	for _, key := range []string{"resourceVersion", "generation", "managedFields"} {
+		delete(rest, key)
+	}
+	return rest
+}
+
+// LookAt returns a field of an object as a daemon sees it that looks at the field: metadata is without what every write
+// changes.
+func LookAt(body *object.Body, field object.Path) (value any, exists bool) {
+	value, exists = body.Lookup(field)
+	metadata, isMapping := value.(map[string]any)
+	if isMapping && len(field) == 1 && field[0] == "metadata" {
+		return withoutVersion(metadata), true
+	}
+	return value, exists
 }

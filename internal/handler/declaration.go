@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,6 +102,9 @@ type Declaration struct {
 	// handler is declared for one instead of a selector.
 	Children    selector.Selector
 	ChildObject runtime.Object
+	// WakeOn are the fields whose changes wake a daemon that waits, and Owned are the children.
+	WakeOn []object.Path
+	Owned  []Owned
 	// ChildLabel is the label of children whose value is the uid of their parent. It is empty
 	// for owner references.
 	ChildLabel string
@@ -161,7 +165,8 @@ func (d *Declaration) HoldsDeletion() bool { return d.Kind == OnDelete && !d.Opt
 // Bind returns the declaration with the selector of its Go type, if it has one instead
 // of a selector.
 func (d *Declaration) Bind(scheme *runtime.Scheme) (*Declaration, error) {
-	if d.Object == nil && d.ChildObject == nil {
+	ownsType := slices.ContainsFunc(d.Owned, func(owned Owned) bool { return owned.Object != nil })
+	if d.Object == nil && d.ChildObject == nil && !ownsType {
 		return d, nil
 	}
 	bound := *d
@@ -173,6 +178,13 @@ func (d *Declaration) Bind(scheme *runtime.Scheme) (*Declaration, error) {
 	bound.Children, err = selectorOf(d, d.ChildObject, d.Children, scheme)
 	if err != nil {
 		return nil, err
+	}
+	bound.Owned = slices.Clone(d.Owned)
+	for i, owned := range d.Owned {
+		bound.Owned[i].Selector, err = selectorOf(d, owned.Object, owned.Selector, scheme)
+		if err != nil {
+			return nil, err
+		}
 	}
 	return &bound, nil
 }

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // ErrorsMode defines how to treat regular errors: those that a handler returns without
@@ -26,6 +29,25 @@ const (
 // ErrExited is the error of a handler, or of other code of users, that has ended its goroutine
 // instead of returning. It is retried like other errors.
 var ErrExited = errors.New("the goroutine was ended by runtime.Goexit, which t.FailNow and similar functions of tests call: return an error instead")
+
+// ErrGone means that an edit cannot be written, because the object does not exist anymore, is released for its deletion,
+// or is not watched anymore.
+var ErrGone = errors.New("the object does not exist anymore, or is not watched anymore")
+
+// WriteError means that the API server has refused an edit of a daemon, or that it cannot be computed.
+type WriteError struct {
+	ID       string // of the daemon
+	Resource string
+	Name     types.NamespacedName // of the object
+	Err      error
+}
+
+func (e *WriteError) Error() string {
+	return fmt.Sprintf("what the daemon %s has written to the object %s of %s is refused: %v", e.ID, strings.TrimPrefix(e.Name.String(), "/"), e.Resource, e.Err)
+}
+
+// Unwrap returns the response of the API server.
+func (e *WriteError) Unwrap() error { return e.Err }
 
 // TemporaryError requests another attempt after a delay.
 type TemporaryError struct {

@@ -104,7 +104,7 @@ var (
 	timers    = audience{[]Kind{OnTimer}, false, "Timer"}
 	idling    = audience{[]Kind{OnTimer, OnCreate, OnUpdate, OnField}, true, "Timer, OnCreate, OnUpdate, OnField, and Ensure"}
 	reviews   = audience{admissionKinds, false, "OnValidate and OnMutate"}
-	children  = audience{[]Kind{OnChild}, false, "OnChild"}
+	children  = audience{[]Kind{OnChild, OnDaemon}, false, "OnChild and Daemon"}
 	drifts    = audience{[]Kind{OnDrift}, false, "OnDrift"}
 	ensured   = audience{nil, true, "Ensure"}
 )

@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/rollout"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 // ID sets the handler's id instead of the function's name. Progress and results are
@@ -579,12 +580,33 @@ func CancellationPolling(pause time.Duration) BackgroundOption {
 	return backgroundOption{setting{"CancellationPolling", daemons, func(d *Declaration) { d.CancellationPolling = pause }}}
 }
 
+// WakeOn wakes a daemon that waits when a field of its object changes.
+func WakeOn(path ...string) BackgroundOption {
+	return backgroundOption{setting{"WakeOn", daemons, func(d *Declaration) {
+		field, err := ParseField(path)
+		d.addProblem(err)
+		d.WakeOn = append(slices.Clip(d.WakeOn), field)
+	}}}
+}
+
+// WatchChildren makes a daemon know the children of its object, and wakes it when they change. The Go type replaces the
+// selector.
+func WatchChildren(sel selector.Selector, of runtime.Object) BackgroundOption {
+	return backgroundOption{setting{"WatchChildren", daemons, func(d *Declaration) {
+		d.addProblem(sel.Err())
+		if of == nil && sel == (selector.Selector{}) {
+			d.addProblem(errors.New("kopf.WatchChildren has no resource of children: specify one with kopf.Resource(...), or use kopf.WatchChildrenOf with a pointer to a Go type"))
+		}
+		d.Owned = append(slices.Clip(d.Owned), Owned{Selector: sel, Object: of})
+	}}}
+}
+
 // ChildLabel makes children belong to their parent by a label whose value is the uid of the
 // parent, instead of by their owner references. Use it for children that the garbage collector
 // must not delete, or whose owner references Kubernetes does not allow: children in another
 // namespace, and cluster-scoped children of a parent in a namespace.
-func ChildLabel(key string) ChildOption {
-	return childOption{setting{"ChildLabel", children, func(d *Declaration) {
+func ChildLabel(key string) Option {
+	return Option{setting{"ChildLabel", children, func(d *Declaration) {
 		d.ChildLabel = key
 		for _, problem := range validation.IsQualifiedName(key) {
 			d.addProblem(fmt.Errorf("kopf.ChildLabel(%q) is not the key of a label: %s", key, problem))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/internal/knownfields"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -82,6 +83,9 @@ func (d *Declaration) validate() {
 		d.addProblem(errors.New("kopf.Interval and kopf.IntervalFunc are both set: leave one of them out"))
 	}
 	d.validateSchedule()
+	if d.Kind == OnDaemon && d.ChildLabel != "" && len(d.Owned) == 0 {
+		d.addProblem(errors.New("kopf.ChildLabel is about children that a daemon looks at: add kopf.WatchChildren(...)"))
+	}
 	if d.Sharp && d.Interval == 0 && d.IntervalFunc == nil {
 		d.addProblem(errors.New("a timer can be sharp only with an interval: add kopf.Interval(...)"))
 	}
@@ -121,9 +125,19 @@ func (d *Declaration) validateField() {
 	if d.Webhook.Subresource != "" { // the object can be of another kind
 		return
 	}
-	if missing := knownfields.Check(known, d.Field); missing != nil && missing.Nearest != nil {
-		d.addProblem(fmt.Errorf("%s no field %q: did you mean %q?", what, missing.Path, missing.Nearest))
+	for _, field := range d.Fields() {
+		if missing := knownfields.Check(known, field); missing != nil && missing.Nearest != nil {
+			d.addProblem(fmt.Errorf("%s no field %q: did you mean %q?", what, missing.Path, missing.Nearest))
+		}
 	}
+}
+
+// Fields returns the fields that the declaration names.
+func (d *Declaration) Fields() []object.Path {
+	if d.Field == nil {
+		return d.WakeOn
+	}
+	return append([]object.Path{d.Field}, d.WakeOn...)
 }
 
 func (d *Declaration) validateMetadata(what string, filters map[string]Matcher) {

@@ -249,8 +249,8 @@ func (h Handlers) Selectors() []selector.Selector {
 	}
 	for _, d := range h {
 		add(d.Selector)
-		if d.Kind == handler.OnChild {
-			add(d.Children)
+		for _, children := range d.ChildSelectors() {
+			add(children)
 		}
 	}
 	return selectors

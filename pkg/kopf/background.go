@@ -1,9 +1,11 @@
 package kopf
 
 import (
+	"context"
 	"time"
 
 	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/stop"
 )
 
@@ -44,6 +46,53 @@ func (t *Task) StopReason() stop.Reason { return t.reading.call.StopReason() }
 //
 // Specification: Daemons, "Safe sleep".
 func (t *Task) Wait(pause time.Duration) (stopped bool) { return t.reading.call.Wait(pause) }
+
+// WaitForChange is Wait, but it also ends when what the daemon looks at has changed: the fields of WakeOn, and the children
+// of WatchChildren. Then the arguments and Children are at least as new as the change. It reports whether the daemon
+// must return:
+//
+//	for {
+//		again, err := reconcile(ctx, t)
+//		if err != nil {
+//			return err
+//		}
+//		if t.WaitForChange(again) {
+//			return nil
+//		}
+//	}
+//
+// No change is lost: one that has happened since the daemon was called, or since the last WaitForChange, ends the
+// wait at once. Several changes count as one. What the operator itself writes to the object, for this daemon or for
+// other handlers, is no change; what handlers write with their own client is one.
+func (t *Task) WaitForChange(limit time.Duration) (stopped bool) {
+	return t.reading.call.WaitForChange(limit)
+}
+
+// Changed returns a channel that has a value when what the daemon looks at has changed, to wait for it together with
+// something else; see WaitForChange, which takes the value from the same channel. It is nil without WakeOn and WatchChildren.
+func (t *Task) Changed() <-chan struct{} { return t.reading.call.Changed() }
+
+// Write writes what the daemon has collected so far, its Patch and its result, and returns when it is stored: the
+// arguments show it then. The patch and the result are empty afterwards, also after an error. If there is nothing to
+// write, there is no request.
+//
+// It is the operator that writes, as for all handlers: together with what others want to write to the object, and
+// again after a conflict. So it waits for the handlers of the object that are running, and as long as the API server is not
+// available. The errors are:
+//
+//   - a WriteError, if the API server refuses the write, or if a function of the patch returns an error. It
+//     wraps that error, so apierrors.IsInvalid(err) can be asked;
+//   - ErrGone, if the object does not exist anymore, or is not watched anymore;
+//   - that of the context, if it is done before, and context.Canceled or the like at the end of the operator. Then
+//     the write goes on, and the operator waits for it when the daemon has returned.
+//
+// A daemon can return all of them. A daemon that must stop can still write.
+func (t *Task) Write(ctx context.Context) error { return t.reading.call.Write(ctx) }
+
+// Children returns the children of the object of the kinds of WatchChildren that exist now, sorted by resource, namespace,
+// and name, as the watch has shown them: a child that the daemon has just created can be missing until the change
+// wakes it. Each of them is decoded when it is used.
+func (t *Task) Children() []*object.Body { return bodiesOf(t.reading.call.Children()) }
 
 // Tick has the arguments of a timer. The object is live: the methods return the
 // current state. Use it only while the timer runs, and only in its goroutine; the Patch can be

@@ -61,8 +61,13 @@ func (c *ChildChange) Children() []*object.Body {
 	if c.reading.call.Child.Children == nil {
 		return nil
 	}
+	return bodiesOf(c.reading.call.Child.Children())
+}
+
+// bodiesOf returns children as handlers see them.
+func bodiesOf(children []*object.Snapshot) []*object.Body {
 	var all []*object.Body
-	for _, child := range c.reading.call.Child.Children() {
+	for _, child := range children {
 		all = append(all, child.Body())
 	}
 	return all
@@ -99,5 +104,6 @@ func OnChildOf[P, C client.Object](r *Registry, fn func(context.Context, P, C, *
 // ChildLabel makes children belong to their parent by a label whose value is the uid of the
 // parent, instead of by their owner references. It is for children whose owner references
 // Kubernetes does not allow: in another namespace than their parent, or cluster-scoped while
-// their parent is not; and for those that must survive their parent.
-func ChildLabel(key string) ChildOption { return handler.ChildLabel(key) }
+// their parent is not; and for those that must survive their parent. It is an option of OnChild, and of daemons
+// with WatchChildren.
+func ChildLabel(key string) Option { return handler.ChildLabel(key) }

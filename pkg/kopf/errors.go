@@ -29,6 +29,12 @@ type HandlerTimeoutError = handler.TimeoutError
 // HandlerRetriesError fails a handler that has used up its attempts.
 type HandlerRetriesError = handler.RetriesError
 
+// WriteError means that the API server has refused what a daemon has written by Task.Write.
+type WriteError = handler.WriteError
+
+// ErrGone is the error of Task.Write if the object does not exist anymore, or is not watched anymore.
+var ErrGone = handler.ErrGone
+
 // MisfitError means that an object does not fit the Go type of a handler.
 type MisfitError = handler.MisfitError
 

@@ -254,6 +254,22 @@ func Sharp() BackgroundOption { return handler.Sharp() }
 // The handlers of one change end together, so others of the object wait with their next change.
 func Idle(idle time.Duration) Option { return handler.Idle(idle) }
 
+// WakeOn lets the changes of a field of the object wake a daemon that waits in Task.WaitForChange. The path is dotted,
+// "spec.size", or in parts if they contain dots, as for Field. The option can be given several times; the daemon
+// is woken for changes of any of the fields, including their creation and removal. Writes of the operator itself
+// do not wake it.
+func WakeOn(path ...string) BackgroundOption { return handler.WakeOn(path...) }
+
+// WatchChildren lets a daemon know the children of its object, as Task.Children, and lets their changes wake it as
+// WakeOn does. A child belongs to the object by an owner reference, or by a label: see ChildLabel. The option can be
+// given several times, for several kinds. The operator watches them in its namespaces.
+func WatchChildren(children Selector) BackgroundOption { return handler.WatchChildren(children, nil) }
+
+// WatchChildrenOf is WatchChildren for children of a Go type, such as *batchv1.Job.
+func WatchChildrenOf[C client.Object]() BackgroundOption {
+	return handler.WatchChildren(Selector{}, newOf[C]())
+}
+
 // CancellationBackoff sets how long a daemon may take to stop by itself before its context
 // is canceled. It requires CancellationTimeout. The default is 0.
 func CancellationBackoff(backoff time.Duration) BackgroundOption {

@@ -207,6 +207,10 @@ type callOf struct {
 	body     *object.Body
 	call     handler.CallContext
 	subs     subhandlers
+	ctx      context.Context // of the handler
+	stopper  handler.Stopper // of a daemon or a timer
+	written  any             // the last result that a daemon has written before it returned
+	first    *object.Body    // before that
 	warnings []string
 	events   []PostedEvent
 }
@@ -228,6 +232,7 @@ func newCallOf(t testing.TB, about client.Object, options []CallOption) *callOf 
 		c.settings.client = made
 	}
 	c.body = c.bodyOf(about)
+	c.first = c.body
 	// The plural is guessed in the same way as Kubernetes does.
 	kind := (&unstructured.Unstructured{Object: c.body.Raw()}).GroupVersionKind()
 	guessed, _ := meta.UnsafeGuessKindToResource(kind)
@@ -273,8 +278,9 @@ func (c *callOf) about(d *handler.Declaration) *handler.Call {
 		call.Review = c.review()
 		return call
 	case handler.OnDaemon, handler.OnTimer:
+		c.call.Live = func() *object.Body { return c.body }
 		call := handler.NewCall(d, c.call, c.attempt())
-		call.Stop = handler.NewStopper()
+		call.Background = c
 		return call
 	case handler.OnEvent:
 		call := handler.NewCall(d, c.call, handler.Attempt{})
@@ -338,6 +344,7 @@ func (c *callOf) invoke(d *handler.Declaration, call *handler.Call) error {
 	ctx := operator.WithCall(c.t.Context(), c.settings.client, c, reconcile.CallContext{
 		Body: func() *object.Body { return c.body }, Resource: *c.call.Resource, Logger: c.call.Logger,
 	})
+	c.ctx = ctx
 	if _, err := d.CallIsolated(ctx, call); err != nil {
 		if panicked := (*handler.PanicError)(nil); errors.As(err, &panicked) {
 			c.t.Logf("The handler has panicked: %v\n%s", panicked.Value, panicked.Stack)
@@ -345,4 +352,37 @@ func (c *callOf) invoke(d *handler.Declaration, call *handler.Call) error {
 		return err
 	}
 	return handler.WithRecover(func() error { return c.subs.Execute(ctx) })
+}
+
+var _ handler.Background = (*callOf)(nil)
+
+// Stopper implements handler.Background: nothing stops the call.
+func (c *callOf) Stopper() *handler.Stopper { return &c.stopper }
+
+// Done implements handler.Background.
+func (c *callOf) Done() <-chan struct{} {
+	if c.ctx == nil {
+		return nil
+	}
+	return c.ctx.Done()
+}
+
+// Changed implements handler.Background: nothing changes.
+func (c *callOf) Changed() <-chan struct{} { return nil }
+
+// Children implements handler.Background.
+func (c *callOf) Children() []*object.Snapshot { return c.siblings() }
+
+// Write implements handler.Background. The daemon sees what it has written, and the outcome contains it.
+func (c *callOf) Write(_ context.Context, result any, edit *patch.Patch) error {
+	if result != nil {
+		edit.Set(result, "status", "handler")
+		c.written = result
+	}
+	after, err := edit.Applied(c.body.Raw())
+	if err != nil {
+		return err
+	}
+	c.body = object.NewBody(after)
+	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
 // CallOption configures Call, CallIndex, and Arguments.
@@ -148,6 +149,9 @@ func (c *callOf) outcome(result any, err error) Outcome {
 	made := Outcome{Err: err, Warnings: c.warnings, Events: c.events}
 	if err == nil {
 		made.Result = result
+		if result == nil {
+			made.Result = c.written
+		}
 	}
 	var failure error
 	made.Patch, failure = c.call.Patch.Resolve(c.body.Raw())
@@ -159,6 +163,9 @@ func (c *callOf) outcome(result any, err error) Outcome {
 		after = c.body.Raw()
 	}
 	made.Object = &unstructured.Unstructured{Object: runtime.DeepCopyJSON(after)}
+	if c.body != c.first { // a daemon has written before it returned
+		made.Patch = patch.Difference(c.first.Raw(), after)
+	}
 	return made
 }
 
@@ -181,7 +188,7 @@ func OldChild(before client.Object) CallOption {
 	return callOptionFunc(func(s *callSettings) { s.family.old = before })
 }
 
-// Children are all children of the object, for a handler of children.
+// Children are all children of the object, for a handler of children, or for a daemon that looks at them.
 func Children(all ...client.Object) CallOption {
 	return callOptionFunc(func(s *callSettings) { s.family.siblings = all })
 }
@@ -218,13 +225,7 @@ func (c *callOf) drift() handler.DriftCall {
 // childCall returns what a handler of children is called for.
 func (c *callOf) childCall() handler.ChildCall {
 	f := c.settings.family
-	call := handler.ChildCall{Reason: kopf.ReasonResume, Children: func() []*object.Snapshot {
-		var all []*object.Snapshot
-		for _, one := range f.siblings {
-			all = append(all, c.snapshot(one))
-		}
-		return all
-	}}
+	call := handler.ChildCall{Reason: kopf.ReasonResume, Children: c.siblings}
 	if f.child != nil {
 		call.Child = c.snapshot(f.child)
 		call.Reason = kopf.ReasonCreate
@@ -237,6 +238,15 @@ func (c *callOf) childCall() handler.ChildCall {
 		call.Reason = c.settings.reason
 	}
 	return call
+}
+
+// siblings returns all children.
+func (c *callOf) siblings() []*object.Snapshot {
+	var all []*object.Snapshot
+	for _, one := range c.settings.family.siblings {
+		all = append(all, c.snapshot(one))
+	}
+	return all
 }
 
 // snapshot returns an object as the watch keeps it.

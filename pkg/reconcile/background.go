@@ -2,6 +2,8 @@ package reconcile
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/internal/relist"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
@@ -40,12 +43,15 @@ type background struct {
 	// requeueRequested is set if a pass is needed although the object has not changed.
 	requeueRequested atomic.Bool
 
-	mu   sync.Mutex
-	seen *object.Snapshot          // the latest version
-	body weak.Pointer[object.Body] // the body of seen while it is in use
+	mu      sync.Mutex
+	stopped bool // the object is gone
+	// seesWrites is set if a daemon writes before it returns: what the operator has written is seen at once, and not
+	// only when the watch shows it.
+	seesWrites bool
+	seen       *object.Snapshot          // the latest version
+	body       weak.Pointer[object.Body] // the body of seen while it is in use
 
-	inbox   []call.Edit // waiting for a pass
-	stopped bool        // the object is gone
+	inbox []call.Edit // waiting for a pass
 }
 
 var _ daemons.Host = (*background)(nil)
@@ -77,9 +83,56 @@ func (b *background) refresh() {
 // look does the work of refresh. The caller must hold the lock.
 func (b *background) look() {
 	now := b.resource.Cached(b.key.NamespacedName)
-	if now != nil && now != b.seen && now.GetUID() == b.uid {
-		b.seen = now
-		b.body = weak.Pointer[object.Body]{}
+	isAhead := b.seesWrites && now != nil && relist.IsOlder(now.GetResourceVersion(), b.seen.GetResourceVersion())
+	if now != nil && now != b.seen && now.GetUID() == b.uid && !isAhead {
+		b.show(now)
+	}
+}
+
+// show makes a version the one that handlers see. The caller must hold the lock.
+func (b *background) show(version *object.Snapshot) {
+	b.seen = version
+	b.body = weak.Pointer[object.Body]{}
+}
+
+// beginAnew forgets the version that handlers see: it belongs to another history of the cluster.
+func (b *background) beginAnew() {
+	if b == nil {
+		return
+	}
+	now := b.resource.Cached(b.key.NamespacedName)
+	if now == nil || now.GetUID() != b.uid {
+		return
+	}
+	b.mu.Lock()
+	b.show(now)
+	b.mu.Unlock()
+	b.engine.attentions.beginAnew(b.key, now.Body())
+}
+
+// BeginWrite tells the daemons of the object that the operator writes to it.
+func (p *pass) BeginWrite() {
+	if p.resource.isAttended {
+		p.engine.attentions.beginWrite(p.key)
+	}
+}
+
+// EndWrite tells the daemons of the object what has become of a write.
+func (p *pass) EndWrite(before, after *object.Body, certain bool) {
+	if b := p.object.background; b != nil && after != nil && certain {
+		b.showWrite(after)
+	}
+	if p.resource.isAttended {
+		p.engine.attentions.endWrite(p.key, before, after, certain)
+	}
+}
+
+// showWrite makes a version that the operator has written the one that handlers see.
+func (b *background) showWrite(written *object.Body) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.seesWrites {
+		b.show(written.Snapshot().Packed())
 	}
 }
 
@@ -106,6 +159,74 @@ func (b *background) WriteEdit(ctx context.Context, edit call.Edit) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// Write hands an edit to a pass, and waits for the outcome.
+func (b *background) Write(ctx context.Context, d *handler.Declaration, edit call.Edit) (ended bool, err error) {
+	h := &handedIn{ended: make(chan struct{})}
+	h.unseen = func(why error) {
+		b.Warn(d, daemons.ReasonWriteRejected, fmt.Sprintf("The edit of the handler %s was rejected: %s", d.ID, why))
+	}
+	edit.Refused = h.refuse
+	edit.Done = h.end
+	b.mu.Lock()
+	b.seesWrites = true
+	b.mu.Unlock()
+	if !b.addEdit(edit) {
+		return true, handler.ErrGone
+	}
+	b.engine.enqueue(b.key)
+	ended, refusal := h.wait(ctx)
+	switch {
+	case !ended:
+		return false, fmt.Errorf("the write of the daemon %s has not ended, and goes on: %w", d.ID, context.Cause(ctx))
+	case refusal == nil || errors.Is(refusal, handler.ErrGone):
+		return true, refusal
+	default:
+		return true, &handler.WriteError{ID: d.ID, Resource: b.key.Resource, Name: b.key.NamespacedName, Err: refusal}
+	}
+}
+
+// handedIn is an edit that a daemon waits for.
+type handedIn struct {
+	ended  chan struct{}
+	unseen func(why error) // reports a refusal that the daemon does not see
+
+	mu      sync.Mutex
+	refusal error
+	left    bool // the daemon does not wait anymore
+}
+
+func (h *handedIn) refuse(why error) {
+	h.mu.Lock()
+	h.refusal = why
+	left := h.left
+	h.mu.Unlock()
+	if left && !errors.Is(why, handler.ErrGone) {
+		h.unseen(why)
+	}
+}
+
+func (h *handedIn) end() { close(h.ended) }
+
+// wait returns whether the edit has ended, and why it was refused. If it has not ended, the daemon has left.
+func (h *handedIn) wait(ctx context.Context) (ended bool, refusal error) {
+	select {
+	case <-h.ended:
+	case <-ctx.Done():
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.refusal != nil {
+		return true, h.refusal
+	}
+	select {
+	case <-h.ended:
+		return true, nil
+	default:
+		h.left = true
+		return false, nil
 	}
 }
 
@@ -140,7 +261,7 @@ func (b *background) stop(reason stop.Reason) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, edit := range b.inbox {
-		edit.Finish()
+		edit.Refuse(handler.ErrGone)
 	}
 	b.inbox = nil
 	b.stopped = true

@@ -105,6 +105,9 @@ func (c consumer) Observe(_ context.Context, watched *watch.Resource, event obje
 	if kind := r.asChild; kind != nil {
 		e.children.Observe(kind, event)
 	}
+	if r.isAttended {
+		e.attentions.observe(key, event.Snapshot)
+	}
 	if r.isObservedOnly() {
 		if event.Type == apiwatch.Deleted {
 			e.objects.remove(key, stop.Deleted) // no pass does it
@@ -264,7 +267,10 @@ func (e *Engine) stopIndexing() {
 // setUpChildren prepares for a resource whose objects are parents or children.
 func (c consumer) setUpChildren(r *resource, found discovery.SelectedResource) {
 	index := c.engine.children
-	for _, d := range r.Triggered.OfKind(handler.OnChild) {
+	for _, d := range r.Declared {
+		if len(d.ChildSelectors()) == 0 {
+			continue
+		}
 		if d.ChildLabel != "" {
 			index.IndexLabel(d.ChildLabel)
 		} else {
@@ -272,7 +278,7 @@ func (c consumer) setUpChildren(r *resource, found discovery.SelectedResource) {
 		}
 	}
 	hasChildren := slices.ContainsFunc(c.engine.Handlers, func(d *handler.Declaration) bool {
-		return d.Kind == handler.OnChild && slices.Contains(found.Selectors, d.Children)
+		return slices.ContainsFunc(found.Selectors, d.LooksAt)
 	})
 	if hasChildren {
 		r.asChild = &triggers.ChildKind{Resource: r.Resource.Resource, Selectors: found.Selectors, Objects: r.Objects}

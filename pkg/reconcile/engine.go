@@ -156,6 +156,8 @@ type Engine struct {
 
 	// children knows the children of all parents with handlers for them.
 	children *triggers.Children
+	// attentions wake daemons.
+	attentions attentions
 
 	mu    sync.Mutex                  // changes the queue, and guards the passes
 	queue atomic.Pointer[queue.Queue] // nil without workers

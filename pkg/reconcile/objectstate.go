@@ -224,7 +224,7 @@ func (o *objects) remove(key object.Key, reason stop.Reason) *background {
 		return nil
 	}
 	known.background.stop(reason)
-	known.writes.Drop()
+	known.writes.Drop(handler.ErrGone)
 	return known.background
 }
 

@@ -79,6 +79,9 @@ func (w *workers) newPass(r *resource, key object.Key) *pass {
 		p.span = &passSpan{began: time.Now()}
 		to.Trace = p.traceWrite
 	}
+	if len(r.Background) > 0 {
+		to.Observer = p
+	}
 	p.session = e.writer.Open(&p.object.writes, to, p.report)
 	return p
 }
@@ -97,6 +100,7 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 		// What is known of the versions of the object belongs to another history of the cluster.
 		t.object.reconciledVersion = ""
 		t.object.writes.BeginAnew()
+		t.object.background.beginAnew()
 	}
 
 	cached := r.Cached(key.NamespacedName)
@@ -293,7 +297,7 @@ func (p *pass) advance(ctx context.Context) (next nextPass, err error) {
 		p.reportMisfits(c)
 		again, next, err := p.record(ctx, c)
 		if err != nil && c.MustAddFinalizer() {
-			p.object.writes.Drop() // no handler has left anything in it, and the finalizer alone may be accepted
+			p.object.writes.Drop(err) // no handler has left anything in it, and the finalizer alone may be accepted
 		}
 		if err != nil || !again {
 			return next, err

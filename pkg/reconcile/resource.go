@@ -34,8 +34,10 @@ type resource struct {
 
 	events registry.Handlers
 	// idling is set if a daemon or timer waits until the object is idle.
-	idling  bool
-	indexer *indexing.Indexer // nil without indices
+	idling bool
+	// isAttended is set if a daemon is woken by changes of fields.
+	isAttended bool
+	indexer    *indexing.Indexer // nil without indices
 	// reportedIDs are the ids under which handlers are reported, by their own ids, if these differ.
 	reportedIDs map[string]string
 	// drifting contains the handlers that decide about what others change in children.
@@ -65,6 +67,7 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 	r.runsCode = slices.ContainsFunc(handlers, (*handler.Declaration).RunsCode)
 	isIdle := func(d *handler.Declaration) bool { return d.Idle > 0 }
 	r.idling = slices.ContainsFunc(r.Background, isIdle)
+	r.isAttended = slices.ContainsFunc(r.Background, func(d *handler.Declaration) bool { return len(d.WakeOn) > 0 })
 	r.awaitsIdle = slices.ContainsFunc(r.Changing, isIdle)
 	return r
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
@@ -82,12 +84,16 @@ func (p *pass) newTrigger(c *cycle, d *handler.Declaration, failed bool) trigger
 		}
 		return flag
 	}
-	link := triggers.OwnedBy(p.resource.GVK().GroupKind(), uid)
-	if d.ChildLabel != "" {
-		link = triggers.LabeledWith(d.ChildLabel, string(uid))
-	}
-	parent := triggers.Parent{Link: link, Namespace: key.Namespace, Enqueue: func() { engine.enqueue(key) }}
+	parent := triggers.Parent{Link: linkOf(d, p.resource, uid), Namespace: key.Namespace, Enqueue: func() { engine.enqueue(key) }}
 	return engine.children.NewFollowing(d, parent, failed || p.object.initial.Load())
+}
+
+// linkOf returns what an object and the children that a handler is about have in common.
+func linkOf(d *handler.Declaration, parents *resource, uid types.UID) triggers.Link {
+	if d.ChildLabel != "" {
+		return triggers.LabeledWith(d.ChildLabel, string(uid))
+	}
+	return triggers.OwnedBy(parents.GVK().GroupKind(), uid)
 }
 
 // mustCatchUp reports whether children may have changed since the end of an earlier process, and their handler is not

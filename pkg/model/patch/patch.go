@@ -79,6 +79,16 @@ func (p *Patch) Add(other *Patch) {
 	p.transforms = append(p.transforms, transforms...)
 }
 
+// Take returns the current requests as another patch, and empties this one.
+func (p *Patch) Take() *Patch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken := &Patch{changes: p.changes, transforms: p.transforms}
+	p.changes = nil
+	p.transforms = nil
+	return taken
+}
+
 // Empty reports whether the patch contains no requests. A patch that is not empty may
 // still change nothing.
 func (p *Patch) Empty() bool {

@@ -28,9 +28,20 @@ type Edit struct {
 	Revise func(err error) Outcome
 	// Failed is called if the edit cannot be written, so that its handler has failed. It can be nil.
 	Failed func(err error)
+	// Refused is called before Done if the edit is not written, and says why. Its author decides what follows, so that
+	// the refusal is not reported, and the edit is not kept for a missing permission. Nil: the author does not decide.
+	Refused func(why error)
 	// Done is called exactly once: when the edit is written, rejected or overtaken, or
 	// when the object is gone. Nil: its author does not wait for that.
 	Done func()
+}
+
+// Refuse calls Refused and Done.
+func (e Edit) Refuse(why error) {
+	if e.Refused != nil {
+		e.Refused(why)
+	}
+	e.Finish()
 }
 
 // Finish calls Done.

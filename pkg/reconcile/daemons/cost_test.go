@@ -39,6 +39,15 @@ func (q *discardHost) Trace(ctx context.Context, _ *handler.Declaration, _ handl
 	return ctx, nil
 }
 func (q *discardHost) WriteEdit(context.Context, call.Edit) error { return nil }
+
+func (q *discardHost) Write(context.Context, *handler.Declaration, call.Edit) (bool, error) {
+	return true, nil
+}
+
+func (q *discardHost) Follow(*handler.Declaration, func()) func() { return func() {} }
+
+func (q *discardHost) Children(*handler.Declaration) []*object.Snapshot { return nil }
+
 func (q *discardHost) LastRun(context.Context, *handler.Declaration) (time.Time, error) {
 	return time.Time{}, nil
 }

@@ -36,6 +36,7 @@ type world struct {
 	mu   sync.Mutex
 	log  []string // what has happened, with the seconds since the start
 	runs map[string]storage.Record
+	wake func() // of the last daemon that follows something
 }
 
 var _ daemons.Host = (*world)(nil)
@@ -75,6 +76,21 @@ func (w *world) WriteEdit(ctx context.Context, edit call.Edit) error {
 	w.note("%s: wrote %v", edit.ID, edit.Result)
 	return nil
 }
+
+func (w *world) Write(ctx context.Context, _ *handler.Declaration, edit call.Edit) (bool, error) {
+	return ctx.Err() == nil, w.WriteEdit(ctx, edit)
+}
+
+// Follow has changes by wake.
+func (w *world) Follow(d *handler.Declaration, wake func()) func() {
+	w.note("%s: follows", d.ID)
+	w.mu.Lock()
+	w.wake = wake
+	w.mu.Unlock()
+	return func() { w.note("%s: does not follow anymore", d.ID) }
+}
+
+func (w *world) Children(*handler.Declaration) []*object.Snapshot { return nil }
 
 // LastRun returns what PutRun has put.
 func (w *world) LastRun(_ context.Context, d *handler.Declaration) (time.Time, error) {

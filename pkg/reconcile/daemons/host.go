@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -23,6 +24,15 @@ type Host interface {
 	// or when the context is done. The handler is not called again before that, so
 	// that calls do not pile up while the API server is unavailable.
 	WriteEdit(ctx context.Context, c call.Edit) error
+	// Write writes what a daemon wants to write before it returns. It returns when the edit is written, or with the error
+	// that says why it is not: handler.ErrGone, a handler.WriteError, or that of the context. Only in the last case, the
+	// edit may still be written.
+	Write(ctx context.Context, d *handler.Declaration, c call.Edit) (ended bool, err error)
+	// Follow calls the function when something changes that a daemon looks at, except by writes of the operator itself to
+	// the object, until it is ended. The function must return at once.
+	Follow(d *handler.Declaration, wake func()) (end func())
+	// Children returns the children that a daemon looks at.
+	Children(d *handler.Declaration) []*object.Snapshot
 	// LastRun returns the time of the last run of a timer with a schedule that has ended, as it is stored on the
 	// object. Without one, it returns when the object was created.
 	LastRun(ctx context.Context, d *handler.Declaration) (time.Time, error)

@@ -20,22 +20,23 @@ type run struct {
 	workerCtx context.Context // canceled when the worker must stop
 	ctx       context.Context // the handler's
 	attempt   call.Attempt
-	patch     *patch.Patch
 	stopper   *handler.Stopper
 	call      *handler.Call
 	next      *next // of a timer that decides that after the call
 	span      call.EndSpan
+	attention *attention
 }
+
+var _ handler.Background = (*run)(nil)
 
 // start prepares the context and the arguments, and makes the attempt.
 func (r *run) start() {
 	err := handler.WithRecover(func() error {
 		ctx, call := r.worker.group.currentHost().Prepare(r.workerCtx, r.worker.handler)
-		r.patch = &patch.Patch{}
-		call.Patch = r.patch
+		call.Patch = &patch.Patch{}
 		r.ctx, r.attempt = r.worker.attempts.Begin(ctx, r.worker.handler, r.worker.group.supervisor.options.Backoff)
 		r.call = handler.NewCall(r.worker.handler, call, r.attempt.Args)
-		r.call.Stop = r.stopper
+		r.call.Background = r
 		if planned := r.worker.plannedFor; r.worker.handler.Schedule != nil && !planned.IsZero() {
 			r.call.Run = &planned
 		}
@@ -48,6 +49,7 @@ func (r *run) start() {
 	case err != nil:
 		r.worker.endRun(r.reportPanic(err), r.lookAgain())
 	case r.worker.isDaemon():
+		r.pay()
 		// The preparations have grown the stack of this goroutine. A daemon gets a
 		// goroutine with a small stack for its life.
 		go r.callHandler()
@@ -113,6 +115,7 @@ func (r *run) finish(failure error) {
 	if r.next == nil && r.worker.handler.DecidesNext() { // the code of users has failed, or has ended the goroutine
 		r.next = r.lookAgain()
 	}
+	r.endAttention()
 	r.worker.endRun(outcome, r.next)
 }
 
@@ -185,7 +188,7 @@ func (r *run) putRun(o call.Outcome) error {
 	if o.Err != nil {
 		ended.Message = o.Err.Error()
 	}
-	return r.worker.group.currentHost().PutRun(r.ctx, r.worker.handler, ended, r.patch)
+	return r.worker.group.currentHost().PutRun(r.ctx, r.worker.handler, ended, r.call.Context.Patch)
 }
 
 // hasStopReason reports whether the handler was asked to stop.
@@ -198,6 +201,8 @@ func (r *run) adjust(o *call.Outcome) bool {
 	switch {
 	case o.Err == nil:
 		return o.Ignored != nil
+	case r.hasStopReason() && errors.Is(o.Err, handler.ErrGone): // it is told so in more than one way
+		return false
 	case r.workerCtx.Err() != nil && (errors.Is(o.Err, context.Canceled) || errors.Is(o.Err, errStopped)):
 		return false
 	case r.hasStopReason():
@@ -210,7 +215,7 @@ func (r *run) adjust(o *call.Outcome) bool {
 // writeEdit writes what the handler wants to write, and reports whether that was
 // accepted. A rejected edit is lost, and does not affect the schedule of the handler.
 func (r *run) writeEdit(result any) bool {
-	if result == nil && r.patch.Empty() {
+	if result == nil && r.call.Context.Patch.Empty() && !r.hasUnwritten() {
 		return true
 	}
 	s := r.worker.group.supervisor
@@ -218,7 +223,7 @@ func (r *run) writeEdit(result any) bool {
 	r.worker.writing = true
 	s.mu.Unlock()
 	ctx := s.writeCtx
-	err := r.worker.group.currentHost().WriteEdit(ctx, call.Edit{ID: r.worker.handler.ID, Result: result, Patch: r.patch})
+	err := r.worker.group.currentHost().WriteEdit(ctx, call.Edit{ID: r.worker.handler.ID, Result: result, Patch: r.call.Context.Patch})
 	if err != nil && ctx.Err() == nil {
 		r.worker.group.currentHost().Warn(r.worker.handler, ReasonWriteRejected, fmt.Sprintf("The edit of the handler %s was rejected: %s", r.worker.handler.ID, err))
 	}

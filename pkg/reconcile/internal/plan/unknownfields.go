@@ -12,10 +12,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// HasFields reports whether a handler is for a field of the objects, or filters by one.
+// HasFields reports whether a handler is for a field of the objects, filters by one, or looks at one.
 func HasFields(declared registry.Handlers) bool { return slices.ContainsFunc(declared, isForField) }
 
-func isForField(d *handler.Declaration) bool { return d.Field != nil && d.Webhook.Subresource == "" }
+func isForField(d *handler.Declaration) bool {
+	return len(d.Fields()) > 0 && d.Webhook.Subresource == ""
+}
 
 // UnknownFields returns an error for each handler of a field that the objects of a resource do not have. The definition
 // is nil if it cannot be read, or if there is none, as for the resources of Kubernetes itself. Their Go types are
@@ -36,15 +38,17 @@ func UnknownFields(declared registry.Handlers, of selector.Resource, definition 
 		if !isForField(d) {
 			continue
 		}
-		missing := knownfields.Check(known, d.Field)
-		if missing == nil || needsGuess && missing.Nearest == nil {
-			continue
+		for _, field := range d.Fields() {
+			missing := knownfields.Check(known, field)
+			if missing == nil || needsGuess && missing.Nearest == nil {
+				continue
+			}
+			problem := fmt.Errorf("%s: %s: the objects of %s have no field %q", d.DeclaredAt, handler.Describe(d), of, missing.Path)
+			if missing.Nearest != nil {
+				problem = fmt.Errorf("%w: did you mean %q?", problem, missing.Nearest)
+			}
+			problems = append(problems, problem)
 		}
-		problem := fmt.Errorf("%s: %s: the objects of %s have no field %q", d.DeclaredAt, handler.Describe(d), of, missing.Path)
-		if missing.Nearest != nil {
-			problem = fmt.Errorf("%w: did you mean %q?", problem, missing.Nearest)
-		}
-		problems = append(problems, problem)
 	}
 	return problems
 }

@@ -9,7 +9,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -28,7 +30,7 @@ var errGone = errors.New("the object is gone")
 func (s *Session) Write(ctx context.Context, u Update) (Outcome, error) {
 	u.changedByOthers = s.changedByOthers
 	if u.isReleased(s.body, s.writer.finalizer()) { // an earlier write of this pass has shown that
-		s.state.Drop()
+		s.state.Drop(handler.ErrGone)
 		return Outcome{ChangedByOthers: true}, nil
 	}
 	before := s.state.pending
@@ -92,7 +94,8 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 	if u.Cycle != nil {
 		u.Cycle.Progress.MarkStored()
 	}
-	s.state.Drop() // everything is written
+	s.state.pending = nil // everything is written
+	s.state.finishEdits()
 	for _, report := range s.written {
 		report()
 	}
@@ -245,7 +248,9 @@ func (s *Session) send(ctx context.Context, u *Update, part string, merge, their
 	if s.target.Trace != nil {
 		ctx, end = s.target.Trace(ctx, s.subresourceOf(part), u.reason(part))
 	}
+	s.target.beginWrite()
 	snapshot, err := s.target.API.Patch(ctx, s.target.Key.NamespacedName, s.subresourceOf(part), text)
+	s.endWrite(merge, snapshot, err)
 	s.writer.Metrics.Write(s.target.Key.Resource, u.reason(part), answerOf(err))
 	if end != nil {
 		end(answerOf(err), err)
@@ -273,6 +278,19 @@ func (s *Session) send(ctx context.Context, u *Update, part string, merge, their
 	}
 	s.warnPruned(merge)
 	return nil
+}
+
+// endWrite tells the observer what has become of a write.
+func (s *Session) endWrite(merge map[string]any, snapshot *object.Snapshot, err error) {
+	switch o := s.target.Observer; {
+	case o == nil:
+	case err == nil:
+		o.EndWrite(s.body, snapshot.Body(), true)
+	case isRejected(err) || isForbidden(err) || apierrors.IsConflict(err): // nothing was written
+		o.EndWrite(s.body, nil, true)
+	default:
+		o.EndWrite(s.body, object.NewBody(patch.ApplyMerge(s.body.Raw(), merge)), false)
+	}
 }
 
 // bind makes the patch valid only for the version that it was computed for.

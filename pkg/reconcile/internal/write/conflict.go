@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
@@ -37,7 +38,7 @@ func (s *Session) rebase(ctx context.Context, u *Update, body *object.Body) (err
 	u.changedByOthers = true
 	u.statusRecords = nil
 	if u.isReleased(body, s.writer.finalizer()) {
-		s.state.Drop()
+		s.state.Drop(handler.ErrGone)
 		return errReleased
 	}
 	u.inFlight = s.state.dropArrived(u.inFlight, body)

@@ -113,6 +113,13 @@ func statusOf(edits []call.Edit, status map[string]any) []call.Edit {
 			edit.Finish()
 		}
 	}}
+	if !slices.ContainsFunc(edits, func(edit call.Edit) bool { return edit.Refused == nil }) {
+		rest.Refused = func(why error) {
+			for _, edit := range edits {
+				edit.Refused(why)
+			}
+		}
+	}
 	rest.Patch.Merge(status)
 	return []call.Edit{rest}
 }

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/patch"
@@ -242,6 +243,10 @@ func (s *State) drop(one call.Edit) {
 // transformation counts as if the handler had returned it. All other failures are final: the
 // handler would want the same again.
 func (s *Session) failHandler(u *Update, edit call.Edit, err error) {
+	if edit.Refused != nil {
+		edit.Refused(err)
+		return
+	}
 	if edit.BestEffort {
 		s.report.Log.V(1).Info("The object has no room for a condition.", "problem", err.Error())
 		return
@@ -379,17 +384,23 @@ func (s *Session) withheldError(u *Update) error {
 	return fmt.Errorf("the edits of these handlers wait for a permission (%s): %w", strings.Join(ids, ", "), u.withheld.refusal)
 }
 
-// putBack returns the withheld edits to the State.
+// putBack returns the withheld edits to the State, except those whose authors decide what follows.
 func (s *Session) putBack(u *Update) {
 	w := u.withheld
 	u.withheld = withheld{}
 	if s.state.pending != u { // the object is gone or released
 		for _, edit := range w.edits {
-			edit.Finish()
+			edit.Refuse(handler.ErrGone)
 		}
 		return
 	}
-	s.state.edits = append(s.state.edits, w.edits...)
+	for _, edit := range w.edits {
+		if edit.Refused != nil {
+			edit.Refuse(w.refusal)
+			continue
+		}
+		s.state.edits = append(s.state.edits, edit)
+	}
 	w.sort(s.state.edits)
 }
 
@@ -414,7 +425,7 @@ func (s *Session) reduce(u *Update, refusal error) bool {
 	case !u.withoutEdits && (len(s.state.edits) > 0 || s.hasConditions(u)):
 		u.withoutEdits = true
 		s.reportRefused(editsRefused, "What handlers have written or returned cannot be stored, and is dropped, because the object is being deleted.", refusal)
-		s.state.finishEdits()
+		s.state.refuseEdits(refusal)
 		return true
 	case !u.onlyFinalizer && u.removesFinalizer():
 		u.onlyFinalizer = true

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
@@ -47,7 +48,7 @@ func (s *State) Reset(uid types.UID) {
 		s.uid = uid // shares memory with the current snapshot, so that the earlier one can be freed
 		return
 	}
-	s.Drop()
+	s.Drop(handler.ErrGone)
 	*s = State{uid: uid, minVersion: s.minVersion, minVersionAt: s.minVersionAt}
 }
 
@@ -66,14 +67,23 @@ func (s *State) isBack(version string) bool {
 
 // MarkGone ends all writes to this object.
 func (s *State) MarkGone() {
-	s.Drop()
+	s.Drop(handler.ErrGone)
 	*s = State{uid: s.uid, minVersion: s.minVersion, minVersionAt: s.minVersionAt, gone: true, deleted: s.deleted}
 }
 
-// Drop discards the pending update and edits, and notifies the authors of the edits.
-func (s *State) Drop() {
+// Drop discards the pending update and edits, and tells the authors of the edits why.
+func (s *State) Drop(why error) {
 	s.pending = nil
-	s.finishEdits()
+	s.refuseEdits(why)
+}
+
+// refuseEdits removes all edits, and tells their authors why.
+func (s *State) refuseEdits(why error) {
+	refused := s.edits
+	s.edits = nil
+	for _, edit := range refused {
+		edit.Refuse(why)
+	}
 }
 
 // finishEdits removes all edits, and notifies their authors.
@@ -83,7 +93,7 @@ func (s *State) finishEdits() { s.dropEdits(func(call.Edit) bool { return true }
 func (s *State) Add(edits ...call.Edit) {
 	if s.gone {
 		for _, edit := range edits {
-			edit.Finish()
+			edit.Refuse(handler.ErrGone)
 		}
 		return
 	}

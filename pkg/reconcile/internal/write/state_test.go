@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
@@ -90,8 +91,8 @@ func TestDroppedEditsAreFinishedOnce(t *testing.T) {
 	tests := map[string]func(s *State){
 		"another object replaces it": func(s *State) { s.Reset("u-2") },
 		"it is gone":                 func(s *State) { s.MarkGone() },
-		"it is dropped":              func(s *State) { s.Drop() },
-		"all at once":                func(s *State) { s.Drop(); s.MarkGone(); s.Reset("u-2") },
+		"it is dropped":              func(s *State) { s.Drop(handler.ErrGone) },
+		"all at once":                func(s *State) { s.Drop(handler.ErrGone); s.MarkGone(); s.Reset("u-2") },
 		"it was gone before":         func(s *State) { *s = State{uid: "u-1", gone: true} },
 	}
 	for name, end := range tests {

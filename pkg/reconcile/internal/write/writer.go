@@ -42,6 +42,24 @@ type Target struct {
 	Rewound func()
 	// Trace starts the span of a write, and returns its context and its end. It is nil if there are no spans.
 	Trace func(ctx context.Context, subresource string, reason metrics.Reason) (context.Context, func(metrics.Answer, error))
+	// Observer is told about the writes to the object. It can be nil.
+	Observer Observer
+}
+
+// Observer is told about the writes to one object.
+type Observer interface {
+	// BeginWrite is called before a write is sent.
+	BeginWrite()
+	// EndWrite is called after it, with the version that the write was bound to, and with what it has made of that. This
+	// is nil if nothing was written. Without a response, it is what the write makes, which is not certain.
+	EndWrite(before, after *object.Body, certain bool)
+}
+
+// beginWrite tells the observer that a write begins.
+func (t *Target) beginWrite() {
+	if t.Observer != nil {
+		t.Observer.BeginWrite()
+	}
 }
 
 // Config contains everything that a Writer needs.
