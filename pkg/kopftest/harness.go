@@ -111,6 +111,9 @@ func (h *Harness) Settle() {
 // Advance lets time pass, and waits as Settle does.
 func (h *Harness) Advance(d time.Duration) {
 	h.t.Helper()
+	if trial := h.runs.options.trial; trial != nil {
+		d = trial.untilSameTime(d)
+	}
 	h.runs.wait(d)
 	h.Settle()
 }

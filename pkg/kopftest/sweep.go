@@ -28,6 +28,7 @@ type sweepRules struct {
 	ignored  [][]string
 	faults   []sweep.Fault
 	workers  int
+	clocked  bool
 	err      error
 }
 
@@ -45,6 +46,17 @@ func IgnoreField(field string) SweepOption {
 		r.ignored = append(r.ignored, path)
 		r.err = errors.Join(r.err, err)
 	})
+}
+
+// SameClock compares the runs at the same times, for operators that are driven by the clock: that start something every
+// hour, for example. Such an operator goes on while a run is given time to recover, so its end would differ rightly.
+//
+// With this option, a fault costs no additional time: every Settle and Advance ends at the time at which it ends
+// without the fault. Recovery has no effect. So the scenario itself must let enough time pass for the retries of the
+// operator, before it does or checks what depends on them, and at its end: with runs at every full hour, for example, it
+// can end at half past.
+func SameClock() SweepOption {
+	return sweepOptionFunc(func(r *sweepRules) { r.clocked = true })
 }
 
 // OnlyCrashes leaves out lost answers, errors, refusals, and conflicts, so that a sweep takes less
@@ -85,7 +97,7 @@ func Sequential() SweepOption {
 // checks, too, if they hold after every fault.
 //
 // After a crash, the operator is started again in the next Settle or Advance. These also wait
-// until the operator has recovered; see Recovery. Each case is a subtest, and can be repeated
+// until the operator has recovered; see Recovery, and SameClock. Each case is a subtest, and can be repeated
 // alone by its name. The writes of an object are counted, so that the order in which different
 // objects are handled does not matter. After some failures, the sweep ends.
 func Sweep(t *testing.T, scenario func(t *testing.T, fault Option), with ...SweepOption) {

@@ -325,3 +325,29 @@ func TestSweepNeedsItsOption(t *testing.T) {
 		t.Errorf("got %s", output)
 	}
 }
+
+// hourly is an operator that makes something at every full hour, in two steps. It fails now and then.
+func declareHourly(r *kopf.Registry) {
+	r.Timer(examples, func(ctx context.Context, t *kopf.Tick) error {
+		name := fmt.Sprintf("%s-%d", t.Name(), t.Scheduled().Hour())
+		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.Namespace()}}
+		if err := client.IgnoreAlreadyExists(t.Client().Create(ctx, made)); err != nil {
+			return err
+		}
+		t.SetResult(name)
+		return nil
+	}, kopf.ID("make"), kopf.Schedule("@hourly"), kopf.Backoff(time.Minute))
+}
+
+func hours(t *testing.T, fault kopftest.Option) {
+	h := kopftest.New(t, declaring(declareHourly), fault, kopftest.CRDs(crds))
+	h.Create(example("one"))
+	for range 5 {
+		h.Advance(30 * time.Minute)
+	}
+}
+
+// Recovery would let the clock go on, so that the end would have more.
+func TestSweepComparesAtTheSameTimes(t *testing.T) {
+	kopftest.Sweep(t, hours, kopftest.SameClock())
+}

@@ -23,8 +23,9 @@ type trial struct {
 
 	harness *Harness
 	struck  atomic.Bool
-	// states are those when the scenario has waited; end is the last one.
+	// states and times are those when the scenario has waited; end is the last state.
 	states  []sweep.State
+	times   []time.Time
 	end     sweep.State
 	given   bool // up: it does not recover
 	settles int
@@ -63,6 +64,12 @@ func (tr *trial) striker(one *instance) func(Write, *http.Request) (*http.Respon
 func (tr *trial) settled() {
 	if tr.quiet == nil {
 		tr.states = append(tr.states, tr.state())
+		tr.times = append(tr.times, time.Now())
+		return
+	}
+	if tr.rules.clocked {
+		tr.harness.runs.wait(tr.untilSameTime(0))
+		tr.settles++
 		return
 	}
 	number := tr.settles
@@ -80,6 +87,15 @@ func (tr *trial) settled() {
 		tr.harness.runs.wait(step)
 	}
 	tr.given = !tr.state().Equals(wanted)
+}
+
+// untilSameTime returns how long the scenario must wait to be where it was without the fault, for runs that are compared
+// at the same times. For others, it is as long as given. The bubbles of all runs begin at the same time.
+func (tr *trial) untilSameTime(d time.Duration) time.Duration {
+	if tr.quiet == nil || !tr.rules.clocked || tr.settles >= len(tr.quiet.times) {
+		return d
+	}
+	return max(0, time.Until(tr.quiet.times[tr.settles]))
 }
 
 // recoveryStep is the time between two looks at an operator that recovers.

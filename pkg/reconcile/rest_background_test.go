@@ -45,6 +45,7 @@ func TestIdleObjectWithHandlersTakesLittleMemory(t *testing.T) {
 	tests := map[string]company{
 		"a timer that was called":         {declare: timed, calls: 1, limit: 1024},
 		"a daemon":                        {declare: accompanied, calls: 1, limit: 6500},
+		"a daemon that looks at fields":   {declare: attentive, calls: 1, limit: 7000},
 		"a daemon that matches others":    {declare: accompaniedElsewhere, limit: 100},
 		"an index with one key":           {declare: indexed, calls: 1, limit: 500},
 		"a memo of the indexing function": {declare: remembering, calls: 1, limit: 700},
@@ -180,6 +181,17 @@ func accompanied(r *registry.Registry, called func()) {
 		}
 		return nil
 	}), handler.ID("daemon")))
+}
+
+// attentive declares a daemon that waits for changes of a field and of children.
+func attentive(r *registry.Registry, called func()) {
+	r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, t *handler.Call) error {
+		called()
+		for !t.WaitForChange(time.Hour) {
+			t.Context.Logger.Info("Something has changed.")
+		}
+		return nil
+	}), handler.ID("daemon"), handler.WakeOn("spec"), handler.WatchChildren(selector.New("pods"), nil)))
 }
 
 func accompaniedElsewhere(r *registry.Registry, called func()) {

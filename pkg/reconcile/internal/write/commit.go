@@ -94,8 +94,7 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 	if u.Cycle != nil {
 		u.Cycle.Progress.MarkStored()
 	}
-	s.state.pending = nil // everything is written
-	s.state.finishEdits()
+	s.state.finish() // everything is written
 	for _, report := range s.written {
 		report()
 	}

@@ -77,6 +77,12 @@ func (s *State) Drop(why error) {
 	s.refuseEdits(why)
 }
 
+// finish removes the pending update and all edits, because they are written, and notifies the authors of the edits.
+func (s *State) finish() {
+	s.pending = nil
+	s.finishEdits()
+}
+
 // refuseEdits removes all edits, and tells their authors why.
 func (s *State) refuseEdits(why error) {
 	refused := s.edits
