@@ -124,8 +124,10 @@ func newRegistry() *kopf.Registry {
 	registry := kopf.NewRegistry()
 	controller.AddSites(registry)
 	controller.AddSchedules(registry)
+	controller.AddCronJobs(registry)
 	if hasWebhooks() {
 		controller.AddSiteAdmission(registry)
+		controller.AddCronJobAdmission(registry)
 	}
 	return registry
 }

@@ -15,7 +15,7 @@ var GroupVersion = schema.GroupVersion{Group: "web.example.com", Version: "v1"}
 
 // AddToScheme makes the types known to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &Site{}, &SiteList{}, &Schedule{}, &ScheduleList{})
+	scheme.AddKnownTypes(GroupVersion, &Site{}, &SiteList{}, &Schedule{}, &ScheduleList{}, &CronJob{}, &CronJobList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -94,6 +94,8 @@ func newRegistry() *kopf.Registry {
 	controller.AddSites(registry)
 	controller.AddSchedules(registry)
 	controller.AddSiteAdmission(registry)
+	controller.AddCronJobs(registry)
+	controller.AddCronJobAdmission(registry)
 	return registry
 }
 

@@ -44,6 +44,8 @@ func newHarness(t *testing.T, options ...kopftest.Option) *kopftest.Harness {
 		AddSites(registry)
 		AddSchedules(registry)
 		AddSiteAdmission(registry)
+		AddCronJobs(registry)
+		AddCronJobAdmission(registry)
 		return registry
 	}
 	options = append(options, kopftest.Scheme(newScheme(t)), kopftest.CRDs("../../config/crd/bases"))
