@@ -71,6 +71,8 @@
 // # Daemons and timers
 //
 //	Daemon, Task                             runs as long as the object exists and matches
+//	WakeOn, WatchChildren, WatchChildrenOf   what a daemon looks at: Task.WaitForChange
+//	WriteError, ErrGone                      of Task.Write
 //	Timer, Tick                              called for the object on a schedule
 //
 // Package pkg/model/stop has the reasons why a daemon must stop.
@@ -108,7 +110,8 @@
 //	Revision, Baseline, Rollout              OnCreate, OnUpdate, OnField
 //	Optional, HoldOnFailure                  OnDelete
 //	Deleted                                  OnResume, OnChild
-//	ChildLabel                               OnChild
+//	ChildLabel                               OnChild, Daemon
+//	WakeOn, WatchChildren, WatchChildrenOf   Daemon
 //	EnsuredBy                                OnDrift
 //	InitialDelay, InitialDelayFunc           Daemon, Timer
 //	CancellationBackoff, CancellationTimeout,

@@ -36,6 +36,78 @@ func ExampleDaemon_cancellation() {
 		kopf.CancellationBackoff(time.Second), kopf.CancellationTimeout(3*time.Second))
 }
 
+// A daemon that works like a reconciler: it does what is due, hands in the status, and sleeps until something changes
+// that it looks at, or for an hour.
+func ExampleWakeOn() {
+	keep := func(ctx context.Context, t *kopf.Task) error {
+		for {
+			size, _ := t.Spec().String("size") // always as it is now
+			t.Patch().Set(size, "status", "provided")
+			if err := t.Write(ctx); err != nil {
+				return err // the daemon is called again after its backoff
+			}
+			if t.WaitForChange(time.Hour) {
+				return nil
+			}
+		}
+	}
+	kopf.Daemon(volumeclaims, keep, kopf.ID("keep"), kopf.WakeOn("spec.size"), kopf.WakeOn("metadata", "labels", "example.com/class"))
+}
+
+// The daemon knows the claims of the object, and looks at them again when one of them changes.
+func ExampleWatchChildren() {
+	count := func(ctx context.Context, t *kopf.Task) error {
+		for !t.WaitForChange(time.Hour) {
+			bound := 0
+			for _, child := range t.Children() {
+				if phase, _ := child.Status().String("phase"); phase == "Bound" {
+					bound++
+				}
+			}
+			t.Patch().Set(bound, "status", "bound")
+			if err := t.Write(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	kopf.Daemon(volumeclaims, count, kopf.ID("bound"), kopf.WatchChildren(kopf.Resource("v1", "persistentvolumeclaims")))
+}
+
+// With Go types. Something else can wake the daemon, too: here, a ticker.
+func ExampleWatchChildrenOf() {
+	look := func(_ context.Context, t *kopf.Task) error {
+		ticker := time.NewTicker(time.Minute)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-t.Stopped():
+				return nil
+			case <-t.Changed():
+			case <-ticker.C:
+			}
+			t.Logger().Info("there are pods", "pods", len(t.Children()))
+		}
+	}
+	kopf.Daemon(volumeclaims, look, kopf.ID("look"), kopf.WatchChildrenOf[*corev1.Pod]())
+}
+
+// The error says what the API server has refused, and why.
+func ExampleWriteError() {
+	shrink := func(ctx context.Context, t *kopf.Task) error {
+		t.Patch().Set("1Gi", "spec", "size")
+		var refused *kopf.WriteError
+		switch err := t.Write(ctx); {
+		case errors.As(err, &refused):
+			t.Logger().Info("the size stays", "claim", refused.Name.Name, "reason", refused.Err.Error())
+			return nil
+		default:
+			return err
+		}
+	}
+	kopf.Daemon(volumeclaims, shrink, kopf.ID("shrink"))
+}
+
 // The timer is called every ten seconds after the claim has not changed for ten minutes.
 func ExampleTimer() {
 	ping := func(_ context.Context, t *kopf.Tick) error {

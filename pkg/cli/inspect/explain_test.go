@@ -130,6 +130,11 @@ func at(d time.Duration) string {
 	return time.Now().Add(d).UTC().Format("2006-01-02T15:04:05.000000+00:00")
 }
 
+func attentive(r *registry.Registry) {
+	r.Add(handler.Daemon(kex, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("watch"),
+		handler.WakeOn("spec"), handler.WakeOn("metadata", "labels", "example.com/role"), handler.WatchChildren(selector.New("v1", "pods"), nil)))
+}
+
 func daemon(r *registry.Registry) {
 	r.Add(handler.Daemon(kex, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("watch")))
 }
@@ -279,6 +284,7 @@ func TestExplanations(t *testing.T) {
 		"a revision failed of an update": {withSize(1, handled(), annotated("handled-revisions", `{"failed":{"fn":"2"}}`)), []declare{update(handler.Revision("2"))}, []string{"noop", "fn (update): failed"}},
 		"an outcome is gone":             {withSize(1, handled()), []declare{create()}, []string{"noop", "fn (create): done"}},
 		"a daemon":                       {withSize(1), []declare{daemon}, []string{"no cause", "watch (daemon): background"}},
+		"a daemon that looks at fields":  {withSize(1), []declare{attentive}, []string{"no cause", "watch (daemon): background"}},
 		"a daemon that is not there":     {withSize(1), []declare{daemon}, []string{"no cause", "watch (daemon): background"}},
 		"a daemon of a deleted one":      {withSize(1, handled(), finalized(ours), deleting), []declare{daemon, create()}, []string{"delete", "watch (daemon): stopped", "fn (create): otherReason"}},
 		"an idle timer": {withSize(1), []declare{func(r *registry.Registry) {

@@ -50,8 +50,23 @@ func (s *subject) ofBackground(h inspection.Handler) (state, message string) {
 	case h.Kind == handler.OnTimer:
 		return background, "is called once after each start of an operator"
 	default:
-		return background, "runs while an operator is active, until it returns or fails for good"
+		return background, "runs while an operator is active, until it returns or fails for good" + wokenBy(h)
 	}
+}
+
+// wokenBy says what wakes a daemon that waits for changes.
+func wokenBy(h inspection.Handler) string {
+	var by []string
+	for _, field := range h.WakeOn {
+		by = append(by, field.String())
+	}
+	for _, children := range h.ChildSelectors() {
+		by = append(by, "the children "+children.String())
+	}
+	if len(by) == 0 {
+		return ""
+	}
+	return "; it is woken by changes of " + strings.Join(by, ", ")
 }
 
 // background is the state of daemons and timers. Whether they run now is unknown.

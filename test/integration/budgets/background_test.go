@@ -34,6 +34,7 @@ type company struct {
 func TestWritesForBackgroundHandlers(t *testing.T) {
 	tests := map[string]company{
 		"a daemon":                              {declare: waitingDaemon, calls: 1, state: held(), creation: 1, deletion: 1},
+		"a daemon that looks at things":         {declare: reconcilingDaemon, calls: 1, state: gomega.And(held(), testenv.HavePath("status.seen", "value")), creation: 2, deletion: 1},
 		"a daemon that ends by itself":          {declare: endingDaemon(nil), calls: 1, state: free(), creation: 2, restart: 2},
 		"a daemon that ends with a result":      {declare: endingDaemon("done"), calls: 1, state: gomega.And(free(), testenv.HavePath("status.daemon", "done")), creation: 3, restart: 2},
 		"a timer without a result":              {declare: timerOf(0), calls: 10, state: free()},
@@ -121,6 +122,23 @@ func waitingDaemon(r *kopf.Registry, called *atomic.Int64) {
 		<-t.Stopped()
 		return nil
 	}, kopf.ID("daemon"))
+}
+
+// reconcilingDaemon writes only if something differs, and not for its own writes.
+func reconcilingDaemon(r *kopf.Registry, called *atomic.Int64) {
+	r.Daemon(examples, func(ctx context.Context, t *kopf.Task) error {
+		called.Add(1)
+		for {
+			field, _ := t.Spec().String("field")
+			t.Patch().Set(field, "status", "seen")
+			if err := t.Write(ctx); err != nil {
+				return err
+			}
+			if t.WaitForChange(time.Hour) {
+				return nil
+			}
+		}
+	}, kopf.ID("daemon"), kopf.WakeOn("spec"), kopf.WakeOn("status"), kopf.WakeOn("metadata"), kopf.WatchChildren(kopf.Resource("v1", "configmaps")))
 }
 
 func endingDaemon(result any) func(*kopf.Registry, *atomic.Int64) {
