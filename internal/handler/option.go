@@ -38,6 +38,12 @@ type (
 	}
 )
 
+// LabelOption is an option of the handlers that know children: of OnChild, and of daemons.
+type LabelOption interface {
+	ChildOption
+	BackgroundOption
+}
+
 type option interface{ get() setting }
 
 // setting applies an option.
@@ -59,12 +65,15 @@ type (
 	backgroundOption struct{ setting }
 	admissionOption  struct{ setting }
 	childOption      struct{ setting }
+	labelOption      struct{ setting }
 )
 
 func (changeOption) forChanges()        {}
 func (backgroundOption) forBackground() {}
 func (admissionOption) forAdmission()   {}
 func (childOption) forChildren()        {}
+func (labelOption) forChildren()        {}
+func (labelOption) forBackground()      {}
 
 // audience is the kinds of handlers that have an option.
 type audience struct {

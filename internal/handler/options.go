@@ -605,8 +605,8 @@ func WatchChildren(sel selector.Selector, of runtime.Object) BackgroundOption {
 // parent, instead of by their owner references. Use it for children that the garbage collector
 // must not delete, or whose owner references Kubernetes does not allow: children in another
 // namespace, and cluster-scoped children of a parent in a namespace.
-func ChildLabel(key string) Option {
-	return Option{setting{"ChildLabel", children, func(d *Declaration) {
+func ChildLabel(key string) LabelOption {
+	return labelOption{setting{"ChildLabel", children, func(d *Declaration) {
 		d.ChildLabel = key
 		for _, problem := range validation.IsQualifiedName(key) {
 			d.addProblem(fmt.Errorf("kopf.ChildLabel(%q) is not the key of a label: %s", key, problem))

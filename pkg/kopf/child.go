@@ -106,4 +106,9 @@ func OnChildOf[P, C client.Object](r *Registry, fn func(context.Context, P, C, *
 // Kubernetes does not allow: in another namespace than their parent, or cluster-scoped while
 // their parent is not; and for those that must survive their parent. It is an option of OnChild, and of daemons
 // with WatchChildren.
-func ChildLabel(key string) Option { return handler.ChildLabel(key) }
+func ChildLabel(key string) interface {
+	ChildOption
+	BackgroundOption
+} {
+	return handler.ChildLabel(key)
+}

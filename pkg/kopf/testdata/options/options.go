@@ -96,6 +96,8 @@ func background(r *kopf.Registry) {
 	r.Daemon(pods, daemon, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	r.Daemon(pods, daemon, kopf.Field("spec"), kopf.Value(there), kopf.InitialDelay(time.Second), kopf.InitialDelayFunc(delay))
 	r.Daemon(pods, daemon, kopf.CancellationBackoff(1), kopf.CancellationTimeout(1), kopf.CancellationPolling(1))
+	r.Daemon(pods, daemon, kopf.WakeOn("spec"), kopf.WatchChildren(pods), kopf.WatchChildrenOf[*corev1.Pod](), kopf.ChildLabel("a"))
+	r.OnCreate(pods, change, kopf.WakeOn("spec"))   // refused
 	r.Daemon(pods, daemon, kopf.ValueBefore(there)) // refused
 	r.Daemon(pods, daemon, kopf.Optional())         // refused
 	r.Daemon(pods, timer)                           // refused
