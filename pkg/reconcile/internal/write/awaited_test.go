@@ -1,0 +1,112 @@
+package write
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
+)
+
+// await adds an edit whose author decides what follows a refusal.
+func (f *fixture) await(id string, fill func(*patch.Patch)) *[]error {
+	p := &patch.Patch{}
+	fill(p)
+	refusals := &[]error{}
+	f.state.Add(call.Edit{
+		ID: id, Patch: p, Done: func() { f.done[id]++ }, Refused: func(why error) { *refusals = append(*refusals, why) },
+	})
+	return refusals
+}
+
+// A refusal goes to the author of an edit, is not reported, and holds up nobody else.
+func TestRefusalGoesToTheAuthor(t *testing.T) {
+	failure := errors.New("it cannot be computed")
+	tests := map[string]struct {
+		fill  func(*patch.Patch)
+		fails bool // the write, which is repeated
+		is    func(error) bool
+	}{
+		"of the content":    {set("x", "spec", "bad"), false, apierrors.IsInvalid},
+		"for a permission":  {set("x", "spec", "secret"), true, apierrors.IsForbidden},
+		"of a function":     {func(p *patch.Patch) { p.Apply(func(*unstructured.Unstructured) error { return failure }) }, false, func(err error) bool { return errors.Is(err, failure) }},
+		"of the status":     {set("x", "status", "bad"), false, apierrors.IsInvalid},
+		"of an unknown one": {set("x"), false, func(err error) bool { return err != nil }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, m{})
+			f.rejects = func(of m) error {
+				for _, rule := range []func(m) error{
+					forbidding(object.Path{"spec", "secret"}), rejecting(http.StatusUnprocessableEntity, "spec", "bad"), rejecting(http.StatusUnprocessableEntity, "status", "bad"),
+				} {
+					if err := rule(of); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			c := f.finished(cause.Create, "good")
+			f.edit("good", set("x", "spec", "good"))
+			refusals := f.await("daemon", test.fill)
+			_, err := f.Write(t.Context(), Update{Cycle: c})
+			if (err != nil) != test.fails {
+				t.Errorf("got %v", err)
+			}
+			if len(*refusals) != 1 || !test.is((*refusals)[0]) || f.done["daemon"] != 1 {
+				t.Errorf("got %v, ended %d times", *refusals, f.done["daemon"])
+			}
+			if err != nil {
+				f.refresh(f.cached())
+				if _, err := f.Flush(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			f.expect("good", f.field("spec", "good"), "x")
+			f.expect("events", f.events, []string{})
+			if f.state.HasEdits() || f.state.HasPending() || len(*refusals) != 1 {
+				t.Error("something is left")
+			}
+		})
+	}
+}
+
+func TestAuthorsAreToldThatTheObjectIsGone(t *testing.T) {
+	tests := map[string]func(f *fixture){
+		"gone":        func(f *fixture) { f.state.MarkGone() },
+		"replaced":    func(f *fixture) { f.state.Reset("u-2") },
+		"not watched": func(f *fixture) { f.state.Drop(handler.ErrGone) },
+	}
+	for name, end := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, m{})
+			refusals := f.await("daemon", set("x", "spec", "field"))
+			end(f)
+			if len(*refusals) != 1 || !errors.Is((*refusals)[0], handler.ErrGone) || f.done["daemon"] != 1 {
+				t.Errorf("got %v, ended %d times", *refusals, f.done["daemon"])
+			}
+		})
+	}
+	f := newFixture(t, m{})
+	f.state.MarkGone()
+	if refusals := f.await("daemon", set("x", "spec", "field")); len(*refusals) != 1 {
+		t.Error("an edit of an object that is gone is accepted")
+	}
+}
+
+// An edit that is written is refused by nobody.
+func TestAuthorsAreToldThatTheirEditIsWritten(t *testing.T) {
+	f := newFixture(t, m{})
+	refusals := f.await("daemon", set("x", "status", "field"))
+	f.write(Update{})
+	if len(*refusals) != 0 || f.done["daemon"] != 1 {
+		t.Errorf("got %v, ended %d times", *refusals, f.done["daemon"])
+	}
+}
