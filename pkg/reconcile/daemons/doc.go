@@ -30,6 +30,11 @@
 // (Host.LastRun), which can be one that was missed. What follows a call is decided after it, by
 // code of users where it can depend on the object.
 //
+// A daemon can say what it looks at. Its run then follows that (Host.Follow) from before the call until after it, and
+// its channel has a value when something has changed: at most one, however often that was. A daemon can also write
+// before it returns (Host.Write). A run has an attention only for these (attention.go), because all others must not
+// pay for it.
+//
 // This package does not talk to the API server; a Host does that for every object.
 // One lock guards the state of all workers. It is held for a few assignments only,
 // and never while a method of a Host or a handler is called.

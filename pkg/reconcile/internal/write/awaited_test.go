@@ -16,12 +16,12 @@ import (
 )
 
 // await adds an edit whose author decides what follows a refusal.
-func (f *fixture) await(id string, fill func(*patch.Patch)) *[]error {
+func (f *fixture) await(fill func(*patch.Patch)) *[]error {
 	p := &patch.Patch{}
 	fill(p)
 	refusals := &[]error{}
 	f.state.Add(call.Edit{
-		ID: id, Patch: p, Done: func() { f.done[id]++ }, Refused: func(why error) { *refusals = append(*refusals, why) },
+		ID: "daemon", Patch: p, Done: func() { f.done["daemon"]++ }, Refused: func(why error) { *refusals = append(*refusals, why) },
 	})
 	return refusals
 }
@@ -55,7 +55,7 @@ func TestRefusalGoesToTheAuthor(t *testing.T) {
 			}
 			c := f.finished(cause.Create, "good")
 			f.edit("good", set("x", "spec", "good"))
-			refusals := f.await("daemon", test.fill)
+			refusals := f.await(test.fill)
 			_, err := f.Write(t.Context(), Update{Cycle: c})
 			if (err != nil) != test.fails {
 				t.Errorf("got %v", err)
@@ -87,7 +87,7 @@ func TestAuthorsAreToldThatTheObjectIsGone(t *testing.T) {
 	for name, end := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, m{})
-			refusals := f.await("daemon", set("x", "spec", "field"))
+			refusals := f.await(set("x", "spec", "field"))
 			end(f)
 			if len(*refusals) != 1 || !errors.Is((*refusals)[0], handler.ErrGone) || f.done["daemon"] != 1 {
 				t.Errorf("got %v, ended %d times", *refusals, f.done["daemon"])
@@ -96,7 +96,7 @@ func TestAuthorsAreToldThatTheObjectIsGone(t *testing.T) {
 	}
 	f := newFixture(t, m{})
 	f.state.MarkGone()
-	if refusals := f.await("daemon", set("x", "spec", "field")); len(*refusals) != 1 {
+	if refusals := f.await(set("x", "spec", "field")); len(*refusals) != 1 {
 		t.Error("an edit of an object that is gone is accepted")
 	}
 }
@@ -104,7 +104,7 @@ func TestAuthorsAreToldThatTheObjectIsGone(t *testing.T) {
 // An edit that is written is refused by nobody.
 func TestAuthorsAreToldThatTheirEditIsWritten(t *testing.T) {
 	f := newFixture(t, m{})
-	refusals := f.await("daemon", set("x", "status", "field"))
+	refusals := f.await(set("x", "status", "field"))
 	f.write(Update{})
 	if len(*refusals) != 0 || f.done["daemon"] != 1 {
 		t.Errorf("got %v, ended %d times", *refusals, f.done["daemon"])

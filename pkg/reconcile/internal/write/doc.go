@@ -31,7 +31,8 @@
 //     longer: the responses show that. If a response says that there is no such subresource,
 //     the next write of the status, alone, shows whether that is true.
 //   - Edit.Done is called exactly once: when the edit is written, rejected or
-//     overtaken, or when the object is gone.
+//     overtaken, or when the object is gone. If Edit.Refused is set, it is called before that,
+//     unless the edit is written or overtaken.
 //
 // # Assumptions
 //
