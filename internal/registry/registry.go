@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kopf-go/kopf/internal/conversion"
 	"github.com/kopf-go/kopf/internal/function"
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -24,6 +25,7 @@ type Registry struct {
 	declarations []*handler.Declaration // of objects
 	activities   Handlers               // of the operator
 	needs        []Need                 // of handlers with a client
+	conversions  []*conversion.Declaration
 	problems     []error
 	misplaced    []error // declarations in nil registries
 
@@ -80,11 +82,39 @@ func (r *Registry) Activities() Handlers {
 	return slices.Clone(r.activities)
 }
 
-// HasAdmission reports whether there are admission handlers.
-func (r *Registry) HasAdmission() bool {
+// AddConversion adds the declaration of a conversion, or the error of an invalid one.
+func (r *Registry) AddConversion(d *conversion.Declaration, err error) {
+	if r.reports != nil {
+		what := "a conversion"
+		if err == nil {
+			what = d.String()
+		}
+		r.Refuse(what)
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.declarations, func(d *handler.Declaration) bool { return d.Kind.IsAdmission() })
+	if err != nil {
+		r.problems = append(r.problems, err)
+		return
+	}
+	r.conversions = append(r.conversions, d)
+}
+
+// Conversions returns the conversions in their order, without those that have a mistake. Handlers returns the
+// mistakes in them. The scheme provides the versions of Go types.
+func (r *Registry) Conversions(scheme *runtime.Scheme) conversion.Set {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	set, _ := conversion.Bind(r.conversions, scheme)
+	return set
+}
+
+// HasWebhooks reports whether the API server calls the operator: there are admission handlers or conversions.
+func (r *Registry) HasWebhooks() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.conversions) > 0 || slices.ContainsFunc(r.declarations, func(d *handler.Declaration) bool { return d.Kind.IsAdmission() })
 }
 
 // Handlers returns the handlers of objects in their order, and all mistakes in the
@@ -108,6 +138,10 @@ func (r *Registry) Handlers(scheme *runtime.Scheme) (Handlers, error) {
 		problems = append(problems, same.Conflicts())
 	}
 	problems = append(problems, handlers.samePath()...)
+	if len(r.conversions) > 0 {
+		_, err := conversion.Bind(r.conversions, scheme)
+		problems = append(problems, err)
+	}
 	for _, kind := range []handler.Kind{handler.OnStartup, handler.OnCleanup, handler.OnLogin, handler.OnProbe} {
 		problems = append(problems, r.activities.OfKind(kind).Conflicts())
 	}

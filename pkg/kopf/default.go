@@ -86,6 +86,12 @@ func OnMutate(sel Selector, fn func(context.Context, *Admission) error, options 
 	DefaultRegistry.OnMutate(sel, fn, options...)
 }
 
+// OnConvert declares how objects of a custom resource are converted from one version to another, in
+// DefaultRegistry. See Registry.OnConvert.
+func OnConvert(sel Selector, from, to string, fn func(context.Context, *Conversion) error) {
+	DefaultRegistry.OnConvert(sel, from, to, fn)
+}
+
 // OnStartup declares a handler that is called when the operator starts, in DefaultRegistry.
 // See Registry.OnStartup.
 func OnStartup(fn func(context.Context, *Startup) error, options ...Option) {

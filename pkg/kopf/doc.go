@@ -81,6 +81,8 @@
 //
 //	OnValidate, OnMutate, Admission          called before the API server stores an object
 //	Reject, AdmissionError                   reject the request
+//	OnConvert, OnConvertOf, Conversion       converts objects between the versions of a resource
+//	OnConvertHub                             the same for the types of a kubebuilder project
 //
 // Package pkg/webhook/servers has servers for Settings.Admission.Server.
 //

@@ -82,7 +82,7 @@ func loader(configure []func(*Options)) cli.Load {
 		}
 		return cli.Program{
 			Handlers: handlers, Startup: complete.Registry.Activities().OfKind(handler.OnStartup),
-			Needs: complete.Registry.Needs(), Settings: complete.Settings, Scheme: complete.Scheme,
+			Needs: complete.Registry.Needs(), Conversions: complete.Registry.Conversions(complete.Scheme), Settings: complete.Settings, Scheme: complete.Scheme,
 			StartUp: func(ctx context.Context, config *rest.Config) (Settings, error) {
 				complete.Config = config
 				complete.Connect = nil

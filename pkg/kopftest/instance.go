@@ -76,7 +76,7 @@ func (r *runs) settingsFor(one *instance, registry *kopf.Registry) kopf.Settings
 	s.Watching.InactivityTimeout = -1
 	s.Peering.Standalone = true
 	s.Peering.Identity = "kopftest" // the default identity asks the name service
-	if registry.Declarations().HasAdmission() {
+	if registry.Declarations().HasWebhooks() {
 		s.Admission.Server = settings.AdmissionServerFunc(one.serveAdmission)
 		s.Admission.Managed = "kopftest"
 	}

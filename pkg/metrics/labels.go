@@ -34,6 +34,15 @@ const (
 
 func reviews() []Review { return []Review{Admitted, Denied, ReviewFailed} }
 
+// ConversionOutcome is the outcome of the conversion of an object.
+type ConversionOutcome string
+
+// The outcomes of conversions.
+const (
+	Converted        ConversionOutcome = "converted"
+	ConversionFailed ConversionOutcome = "failed" // with it, all other objects of the request fail
+)
+
 // Reason is the purpose of a write to an object. A write with several purposes is
 // counted once, under the first of this list.
 type Reason string

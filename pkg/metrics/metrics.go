@@ -24,7 +24,9 @@ type Metrics struct {
 
 	attempts, writes, errors, restarts counter
 	reviews, refusals, children        counter
+	conversions                        counter
 	durations, reviewDurations         histogram
+	conversionDurations                histogram
 
 	state *stateCollector // since Open
 	// operator is the name in the labels, since Open.
@@ -56,6 +58,11 @@ func New(registerer prometheus.Registerer, operator string) (*Metrics, error) {
 			"kind", "handler")),
 		shared(m, &m.refusals, newCounter("kopf_admission_errors_total", "Admission reviews that were not answered, by status code.",
 			"code")),
+		shared(m, &m.conversions, newCounter("kopf_conversions_total", "Objects that the API server let the operator convert to another version, by outcome.",
+			"resource", "from", "to", "outcome")),
+		shared(m, &m.conversionDurations, newHistogram("kopf_conversion_duration_seconds", "Duration of the conversion of one object in seconds.",
+			[]float64{0.0001, 0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30}, // a list has thousands of objects
+			"resource")),
 		shared(m, &m.children, newCounter("kopf_child_writes_total", "Changes of children by their handler, by operation.",
 			"resource", "handler", "operation")),
 	)
@@ -91,11 +98,12 @@ func (m *Metrics) Close() {
 	m.opened.Store(false)
 	m.registerer.Unregister(m.state)
 	ours := prometheus.Labels{"operator": m.operator}
-	for _, c := range []counter{m.attempts, m.writes, m.errors, m.restarts, m.reviews, m.refusals, m.children} {
+	for _, c := range []counter{m.attempts, m.writes, m.errors, m.restarts, m.reviews, m.refusals, m.children, m.conversions} {
 		c.DeletePartialMatch(ours)
 	}
 	m.durations.DeletePartialMatch(ours)
 	m.reviewDurations.DeletePartialMatch(ours)
+	m.conversionDurations.DeletePartialMatch(ours)
 }
 
 func newCounter(name, help string, labels ...string) counter {
@@ -195,5 +203,20 @@ func (m *Metrics) Review(kind, handler string, outcome Review, took time.Duratio
 func (m *Metrics) Refusal(code int) {
 	if m.on() {
 		add(m.refusals, m.operator, strconv.Itoa(code))
+	}
+}
+
+// Conversion counts the conversion of an object.
+func (m *Metrics) Conversion(resource, from, to string, converted bool, took time.Duration) {
+	if !m.on() {
+		return
+	}
+	outcome := Converted
+	if !converted {
+		outcome = ConversionFailed
+	}
+	add(m.conversions, m.operator, resource, from, to, string(outcome))
+	if series, err := m.conversionDurations.GetMetricWithLabelValues(m.operator, resource); err == nil {
+		series.Observe(took.Seconds())
 	}
 }

@@ -43,6 +43,7 @@ func everything(m *metrics.Metrics) {
 	m.Review("validate", "check", metrics.Denied, 70*time.Millisecond)
 	m.Refusal(404)
 	m.ChildWrite("kex", "fn", metrics.Restored)
+	m.Conversion("kex", "v1alpha1", "v1", true, time.Millisecond)
 	m.Observe(func() metrics.State {
 		return metrics.State{
 			Ready: true, Leading: true, Queue: metrics.Queue{Depth: 3, Oldest: 1500 * time.Millisecond, Busy: 1, Workers: 5, Awaited: 6},
@@ -118,6 +119,8 @@ func TestExposedSeries(t *testing.T) {
 		"kopf_children{handler=fn,resource=kex,state=failed} 2",
 		"kopf_children{handler=fn,resource=kex,state=progressing} 3",
 		"kopf_children{handler=fn,resource=kex,state=ready} 4",
+		"kopf_conversion_duration_seconds{resource=kex} 1",
+		"kopf_conversions_total{from=v1alpha1,outcome=converted,resource=kex,to=v1} 1",
 		"kopf_events_total{outcome=dropped} 7",
 		"kopf_events_total{outcome=failed} 8",
 		"kopf_events_total{outcome=posted} 5",

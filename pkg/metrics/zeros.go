@@ -51,5 +51,18 @@ func (m *Metrics) Reviewing(kind, handler string) {
 	}
 }
 
+// Converting begins the series of a conversion between two versions of a resource.
+func (m *Metrics) Converting(resource, from, to string) {
+	if !m.on() {
+		return
+	}
+	for _, outcome := range []ConversionOutcome{Converted, ConversionFailed} {
+		begin(m.conversions, m.operator, resource, from, to, string(outcome))
+	}
+	for _, code := range []string{"400", "404", "503"} {
+		begin(m.refusals, m.operator, code)
+	}
+}
+
 // begin creates a series with the value 0, unless it exists.
 func begin(series counter, values ...string) { _, _ = series.GetMetricWithLabelValues(values...) }

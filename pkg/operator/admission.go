@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-go/kopf/internal/conversion"
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/metrics"
@@ -34,14 +35,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
-// admission lets the API servers call the admission handlers: every replica serves them, and
-// the leader registers the webhooks in the cluster. It is nil if the operator has no
-// admission handlers and manages no configurations.
+// admission lets the API servers call the admission handlers and the conversions: every replica serves them, and
+// the leader registers the webhooks in the cluster. It is nil if the operator has neither and manages no
+// configurations.
 type admission struct {
-	handlers  registry.Handlers
-	resources *resourceMap
-	logger    logr.Logger
-	server    *admissionServer // nil for the webhook server of the manager, see Operator.mount
+	handlers    registry.Handlers
+	conversions conversion.Set
+	graphs      atomic.Pointer[map[string]*conversion.Graph] // of the resources of the cluster; nil until they are known
+	converting  func(definition, from, to string)            // told about each conversion that the API server can ask for
+	resources   *resourceMap
+	logger      logr.Logger
+	server      *admissionServer // nil for the webhook server of the manager, see Operator.mount
 	// stays is set if the webhooks stay in the cluster when this replica stops. Then, it goes on
 	// answering reviews for the delay.
 	stays    bool
@@ -59,23 +63,23 @@ type admission struct {
 // called, because this would go unnoticed otherwise.
 func (o *Operator) newAdmission(mgr manager.Manager, s settings.Settings) (*admission, error) {
 	a := &admission{
-		handlers: o.handlers.Admission(), resources: &resourceMap{},
+		handlers: o.handlers.Admission(), conversions: o.conversions, resources: &resourceMap{},
 		logger: o.options.Logger.WithName("admission"),
 		delay:  s.Admission.ShutdownDelay, stopping: make(chan struct{}), unneeded: make(chan struct{}), reached: make(chan struct{}),
 	}
 	a.stays = s.Admission.Managed == "" || !s.Admission.RemoveOnExit && (s.Replicas.LeaderElection || o.inManager)
 	server := s.Admission.Server
 	switch {
-	case len(a.handlers) == 0 && s.Admission.Managed == "":
-		return nil, nil //nolint:nilnil // nil is an operator without admission
+	case !a.isCalled() && s.Admission.Managed == "":
+		return nil, nil //nolint:nilnil // nil is an operator that the API servers do not call
 	case server == nil && o.mounted:
 		a.logger.Info("The manager's webhook server serves the admission handlers. The operator creates no webhook configurations for them.", "path", reviewsPath)
 		return a, nil
-	case len(a.handlers) == 0:
+	case !a.isCalled():
 		// Otherwise, webhooks of an earlier version would stay in the configurations forever.
 		server = unreachableServer
 	case server == nil:
-		return nil, noServerError(a.handlers)
+		return nil, o.noServerError()
 	case s.Replicas.LeaderElection:
 		if err := checkReplicas(server); err != nil {
 			return nil, err
@@ -86,20 +90,32 @@ func (o *Operator) newAdmission(mgr manager.Manager, s settings.Settings) (*admi
 	return a, err
 }
 
+// isCalled reports whether API servers call the operator: it has admission handlers or conversions.
+func (o *Operator) isCalled() bool { return len(o.handlers.Admission()) > 0 || len(o.conversions) > 0 }
+
+func (a *admission) isCalled() bool { return len(a.handlers) > 0 || len(a.conversions) > 0 }
+
 // noServerError says that the API servers cannot reach the handlers.
-func noServerError(handlers registry.Handlers) error {
-	return fmt.Errorf("%s: there are admission handlers, but no server for the reviews of the API server: "+
-		"set Settings.Admission.Server, or add the operator by kopf.Add to a manager, which has a webhook server", handlers[0].DeclaredAt)
+func (o *Operator) noServerError() error {
+	what := "admission handlers"
+	var place string
+	if handlers := o.handlers.Admission(); len(handlers) > 0 {
+		place = handlers[0].DeclaredAt
+	} else {
+		what = "conversions"
+		place = o.conversions[0].DeclaredAt
+	}
+	return fmt.Errorf("%s: there are %s, but no server for the reviews of the API server: "+
+		"set Settings.Admission.Server, or add the operator by kopf.Add to a manager, which has a webhook server", place, what)
 }
 
-// checkServer returns an error if there are admission handlers without a server. Startup handlers can
+// checkServer returns an error if there are admission handlers or conversions without a server. Startup handlers can
 // still set one.
 func (o *Operator) checkServer() error {
-	admission := o.handlers.Admission()
-	if len(admission) == 0 || o.settings.Admission.Server != nil || len(o.activities.OfKind(handler.OnStartup)) > 0 {
+	if !o.isCalled() || o.settings.Admission.Server != nil || len(o.activities.OfKind(handler.OnStartup)) > 0 {
 		return nil
 	}
-	return noServerError(admission)
+	return o.noServerError()
 }
 
 // unreachableServer is the server of an operator without admission handlers. No webhook
@@ -111,22 +127,44 @@ var unreachableServer = settings.AdmissionServerFunc(func(ctx context.Context, e
 // discovered computes the webhooks for the resources of the cluster, and logs the problems that the
 // last discovery did not have.
 func (a *admission) discovered(present discovery.Snapshot) {
-	a.once.Do(func() { close(a.reached) })
 	a.resources.update(present)
 	hooks, problems := webhook.NewHooks(a.handlers, a.resources.all())
+	graphs, unresolved := a.conversions.Resolve(a.resources.all())
+	a.graphs.Store(&graphs)
+	for name, graph := range graphs {
+		graph.Pairs(func(from, to string) { a.converting(name, from, to) })
+	}
+	a.once.Do(func() { close(a.reached) }) // the server starts, and can answer
 	if a.server != nil {
-		a.server.configurations.SetHooks(hooks)
+		var sorted []*conversion.Graph
+		for _, name := range slices.Sorted(maps.Keys(graphs)) {
+			sorted = append(sorted, graphs[name])
+		}
+		a.server.configurations.SetHooks(hooks, sorted...)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := map[string]bool{}
-	for _, problem := range problems {
-		now[problem.Error()] = true
-		if !a.reported[problem.Error()] {
-			a.logger.Error(problem, "Some admission handlers will not be called until this is corrected.")
+	report := func(problems []error, message string) {
+		for _, problem := range problems {
+			now[problem.Error()] = true
+			if !a.reported[problem.Error()] {
+				a.logger.Error(problem, message)
+			}
 		}
 	}
+	report(problems, "Some admission handlers will not be called until this is corrected.")
+	report(unresolved, "Some conversions will not be called until this is corrected.")
 	a.reported = now
+}
+
+// graph returns the conversions of a resource by the name of its definition, or nil.
+func (a *admission) graph(definition string) *conversion.Graph {
+	graphs := a.graphs.Load()
+	if graphs == nil {
+		return nil
+	}
+	return (*graphs)[definition]
 }
 
 // newReviews returns the handler of admission reviews.
@@ -134,6 +172,7 @@ func (a *admission) newReviews(engine *reconcile.Engine) http.Handler {
 	if a == nil {
 		return http.NotFoundHandler()
 	}
+	a.converting = engine.Metrics.Converting // so that the first failure is an increase
 	return a.closing(webhook.New(webhook.Options{
 		Handlers: a.handlers, Resources: a.resources.find,
 		Logger: engine.Logger.WithName("admission"), Client: engine.Client,
@@ -152,7 +191,11 @@ func (a *admission) newReviews(engine *reconcile.Engine) http.Handler {
 			}
 			engine.Metrics.Review(string(d.Kind), d.ID, outcome, took)
 		},
-		Refused: engine.Metrics.Refusal,
+		Refused:     engine.Metrics.Refusal,
+		Conversions: a.graph,
+		Converted: func(definition, from, to string, err error, took time.Duration) {
+			engine.Metrics.Conversion(definition, from, to, err == nil, took)
+		},
 		CheckReady: func(context.Context) error {
 			select {
 			case <-engine.Ready():
@@ -340,8 +383,8 @@ func (a *admission) stopWith(ctx context.Context) {
 	context.AfterFunc(ctx, func() {
 		close(a.stopping)
 		isPersistent := func(d *handler.Declaration) bool { return d.Webhook.Persistent }
-		staysRegistered := a.stays || slices.ContainsFunc(a.handlers, isPersistent)
-		if a.delay <= 0 || len(a.handlers) == 0 || !a.isPublished() || !staysRegistered { // no API server calls the handlers
+		staysRegistered := a.stays || len(a.conversions) > 0 || slices.ContainsFunc(a.handlers, isPersistent)
+		if a.delay <= 0 || !a.isCalled() || !a.isPublished() || !staysRegistered { // no API server calls the handlers
 			close(a.unneeded)
 			return
 		}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-go/kopf/internal/conversion"
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/health"
@@ -59,11 +60,12 @@ type Options struct {
 // succeeded, its replica. It can run once. Its exported methods are safe for concurrent
 // use.
 type Operator struct {
-	options    Options
-	handlers   registry.Handlers // of objects and admission
-	activities registry.Handlers // of the operator itself
-	memos      *memo.Values
-	settings   settings.Settings // startup handlers can change them; final afterwards
+	options     Options
+	handlers    registry.Handlers // of objects and admission
+	activities  registry.Handlers // of the operator itself
+	conversions conversion.Set    // of objects between versions
+	memos       *memo.Values
+	settings    settings.Settings // startup handlers can change them; final afterwards
 
 	inManager   bool                  // of another program
 	mounted     bool                  // the webhook server of a manager receives the reviews
@@ -90,7 +92,7 @@ func NewOperator(options Options) (*Operator, error) {
 	if options.Requests != nil {
 		return nil, errors.New("Options.Permissions is for an operator that kopf.Add adds to a manager: the requests of others are observed without it")
 	}
-	o.permissions, err = permissions.New(permissions.NewRequests(), o.handlers, o.options.Registry.Needs(), o.options.Logger)
+	o.permissions, err = permissions.New(permissions.NewRequests(), o.handlers, o.conversions, o.options.Registry.Needs(), o.options.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +105,7 @@ func newOperator(options Options) (*Operator, error) {
 	options = options.withDefaults()
 	handlers, mistakes := options.Registry.Handlers(options.Scheme)
 	o := &Operator{
-		options: options, handlers: handlers, activities: options.Registry.Activities(),
+		options: options, handlers: handlers, activities: options.Registry.Activities(), conversions: options.Registry.Conversions(options.Scheme),
 		memos: memo.NewValues(nil), settings: options.Settings,
 		hasReplica: make(chan struct{}), ready: make(chan struct{}),
 	}
@@ -245,7 +247,7 @@ func Add(mgr manager.Manager, options Options) (*Operator, error) {
 		mistakes = append(mistakes, fmt.Errorf("%s: the login handler %q cannot be used in a manager, which is connected already: make the manager with the Config of a login.Credentials, or use kopf.Run", login[0].DeclaredAt, login[0].ID))
 	}
 	if options.Requests != nil {
-		o.permissions, err = permissions.New(options.Requests, o.handlers, o.options.Registry.Needs(), o.options.Logger)
+		o.permissions, err = permissions.New(options.Requests, o.handlers, o.conversions, o.options.Registry.Needs(), o.options.Logger)
 		mistakes = append(mistakes, err)
 	}
 	if err := errors.Join(mistakes...); err != nil {
@@ -331,7 +333,7 @@ const reviewsPath = "/kopf"
 func (o *Operator) mount(mgr manager.Manager) error {
 	a := o.settings.Admission
 	switch {
-	case len(o.handlers.Admission()) == 0 || a.Server != nil:
+	case !o.isCalled() || a.Server != nil:
 		return nil
 	case a.Managed != "":
 		return errors.New("settings.Admission.Managed requires settings.Admission.Server, so that the API servers can reach the admission handlers: " +

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kopf-go/kopf/internal/conversion"
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
@@ -17,7 +18,9 @@ type Input struct {
 	// Handlers are the handlers of objects; Needs is what they do with a client.
 	Handlers registry.Handlers
 	Needs    []registry.Need
-	Settings settings.Settings
+	// Conversions are those of objects between versions.
+	Conversions conversion.Set
+	Settings    settings.Settings
 	// Snapshot has the resources that the cluster serves.
 	Snapshot discovery.Snapshot
 	// Namespace is where the operator runs. It is used if the settings name no namespace for the
@@ -58,6 +61,7 @@ func Derive(in Input) ([]Role, []error) {
 	d.addPeering()
 	d.addReplicas()
 	d.addAdmission()
+	d.addConversions()
 	d.addMetrics()
 	return d.roles.sorted(), d.problems
 }

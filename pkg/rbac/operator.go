@@ -2,6 +2,7 @@ package rbac
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -122,6 +123,7 @@ func (d *derivation) addAdmission() {
 	a := d.Settings.Admission
 	configurations := []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}
 	hasHandlers := len(d.Handlers.Admission()) > 0
+	isCalled := hasHandlers || len(d.Conversions) > 0
 	if a.Managed != "" && hasHandlers {
 		d.roles.add("", Rule{
 			Group: group, Resources: configurations, Verbs: []string{"create"},
@@ -135,9 +137,25 @@ func (d *derivation) addAdmission() {
 		})
 	}
 	server, ok := a.Server.(servers.Server)
-	if namespace, name, found := strings.Cut(server.Secret, "/"); ok && found && hasHandlers {
+	if namespace, name, found := strings.Cut(server.Secret, "/"); ok && found && isCalled {
 		d.roles.add(namespace, Rule{Resources: []string{"secrets"}, Verbs: []string{"create"}, Reason: "The certificate that the replicas share. Kubernetes cannot restrict create to a name."})
 		d.roles.add(namespace, Rule{Resources: []string{"secrets"}, Names: []string{name}, Verbs: []string{"get", "update"}, Reason: "The certificate that the replicas share."})
+	}
+}
+
+// addConversions adds the rule for the definitions whose objects the operator converts.
+func (d *derivation) addConversions() {
+	if d.Settings.Admission.Managed == "" || len(d.Conversions) == 0 {
+		return
+	}
+	graphs, problems := d.Conversions.Resolve(d.Snapshot.Resources)
+	d.problems = append(d.problems, problems...)
+	names := slices.Sorted(maps.Keys(graphs))
+	if len(names) > 0 {
+		d.roles.add("", Rule{
+			Group: definitionsGroup, Resources: []string{"customresourcedefinitions"}, Names: names, Verbs: []string{"get", "patch"},
+			Reason: "Conversions: the operator writes spec.conversion of the definitions, because settings.Admission.Managed is set.",
+		})
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/kopf-go/kopf/pkg/webhook/configurations"
 )
 
 var _ http.Handler = (*webhook)(nil)
@@ -31,7 +33,15 @@ func newHTTPError(status int, format string, arguments ...any) error {
 func (w *webhook) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	ctx, cancel := context.WithTimeout(in.Context(), requestTimeout(in))
 	defer cancel()
-	response, err := w.review(ctx, out, in)
+	about := "An admission review could not be answered."
+	answer := w.review
+	if definition, ok := configurations.DefinitionAt(in.URL.Path); ok {
+		about = "A conversion review could not be answered."
+		answer = func(ctx context.Context, out http.ResponseWriter, in *http.Request) ([]byte, error) {
+			return w.convert(ctx, out, in, definition)
+		}
+	}
+	response, err := answer(ctx, out, in)
 	if err != nil {
 		status := http.StatusInternalServerError
 		var known *httpError
@@ -39,21 +49,20 @@ func (w *webhook) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 			status = known.status
 		}
 		w.Refused(status)
-		w.Logger.Info("An admission review could not be answered.", "path", in.URL.Path, "from", in.RemoteAddr, "status", status, "reason", err.Error())
+		w.Logger.Info(about, "path", in.URL.Path, "from", in.RemoteAddr, "status", status, "reason", err.Error())
 		http.Error(out, err.Error(), status)
 		return
 	}
 	out.Header().Set("Content-Type", "application/json")
 	if _, err := out.Write(response); err != nil {
-		w.Logger.V(1).Info("The response to an admission review could not be sent.", "path", in.URL.Path, "error", err.Error())
+		w.Logger.V(1).Info("The response to a review could not be sent.", "path", in.URL.Path, "error", err.Error())
 	}
 }
 
 // review returns the response to a review as JSON.
 func (w *webhook) review(ctx context.Context, out http.ResponseWriter, in *http.Request) ([]byte, error) {
-	if in.Method != http.MethodPost {
-		out.Header().Set("Allow", http.MethodPost)
-		return nil, newHTTPError(http.StatusMethodNotAllowed, "admission reviews are sent with POST, not %s", in.Method)
+	if err := checkMethod(out, in); err != nil {
+		return nil, err
 	}
 	if err := w.CheckReady(ctx); err != nil {
 		out.Header().Set("Retry-After", "1") // the API server retries as long as its own timeout allows
@@ -64,7 +73,7 @@ func (w *webhook) review(ctx context.Context, out http.ResponseWriter, in *http.
 		return nil, newHTTPError(http.StatusNotFound, "there is no admission handler with the id %q: "+
 			"correct the webhook configuration, or update the operator", in.URL.Path)
 	}
-	body, err := w.readBody(ctx, out, in)
+	body, err := w.readBody(ctx, out, in, MaxBody)
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +87,20 @@ func (w *webhook) review(ctx context.Context, out http.ResponseWriter, in *http.
 	return json.Marshal(answer)
 }
 
+// checkMethod returns an error for requests that are not reviews.
+func checkMethod(out http.ResponseWriter, in *http.Request) error {
+	if in.Method == http.MethodPost {
+		return nil
+	}
+	out.Header().Set("Allow", http.MethodPost)
+	return newHTTPError(http.StatusMethodNotAllowed, "reviews are sent with POST, not %s", in.Method)
+}
+
 // readBody reads the body within the limits of size and time. Without the limit of
 // time, a slow sender could hold the memory for as long as it likes.
-func (w *webhook) readBody(ctx context.Context, out http.ResponseWriter, in *http.Request) ([]byte, error) {
-	if in.ContentLength > MaxBody {
-		return nil, bodyTooLarge()
+func (w *webhook) readBody(ctx context.Context, out http.ResponseWriter, in *http.Request, limit int64) ([]byte, error) {
+	if in.ContentLength > limit {
+		return nil, bodyTooLarge(limit)
 	}
 	// In HTTP/2 a deadline applies to the whole connection. To set it from the start
 	// would cost more than everything else together.
@@ -93,23 +111,23 @@ func (w *webhook) readBody(ctx context.Context, out http.ResponseWriter, in *htt
 	defer stop()
 	var content bytes.Buffer
 	content.Grow(int(max(0, min(in.ContentLength, initialBufferSize))) + bytes.MinRead)
-	_, err := content.ReadFrom(http.MaxBytesReader(out, in.Body, MaxBody))
+	_, err := content.ReadFrom(http.MaxBytesReader(out, in.Body, limit))
 	body := content.Bytes()
 	var excess *http.MaxBytesError
 	switch {
 	case errors.As(err, &excess):
-		return nil, bodyTooLarge()
+		return nil, bodyTooLarge(limit)
 	case err != nil:
 		return nil, newHTTPError(http.StatusBadRequest, "the review could not be read: %w", err)
 	case len(body) == 0:
-		return nil, newHTTPError(http.StatusBadRequest, "the request has no body: an AdmissionReview is expected, as JSON")
+		return nil, newHTTPError(http.StatusBadRequest, "the request has no body: a review is expected, as JSON")
 	default:
 		return body, nil
 	}
 }
 
-func bodyTooLarge() error {
-	return newHTTPError(http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", int64(MaxBody))
+func bodyTooLarge(limit int64) error {
+	return newHTTPError(http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", limit)
 }
 
 // initialBufferSize limits the memory that is allocated for the mere claim of a

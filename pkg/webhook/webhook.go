@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/internal/conversion"
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/memo"
@@ -22,6 +23,9 @@ const (
 	// for an old and a new object of the maximum size that kube-apiserver accepts in a
 	// request, 3 MiB each, and for the rest of the review.
 	MaxBody = 7 << 20
+	// MaxConversion is the maximum size of a conversion review in bytes. It has all objects of a list,
+	// which a client can ask for without a limit.
+	MaxConversion = 512 << 20
 	// MaxTimeout is the longest time that Kubernetes waits for a webhook.
 	MaxTimeout = 30 * time.Second
 )
@@ -52,6 +56,12 @@ type Options struct {
 	Refused func(code int)
 	// Tracer makes spans. Nil disables them.
 	Tracer tracing.Tracer
+
+	// Conversions returns the conversions of a resource by the name of its definition, or nil if
+	// there are none. Default: there are none.
+	Conversions func(definition string) *conversion.Graph
+	// Converted is called with the outcome of each conversion of an object. It can be nil.
+	Converted func(definition, from, to string, err error, took time.Duration)
 }
 
 // webhook is the http.Handler.
@@ -71,6 +81,12 @@ func New(options Options) http.Handler {
 	}
 	if options.Measure == nil {
 		options.Measure = func(*handler.Declaration, error, time.Duration) {}
+	}
+	if options.Conversions == nil {
+		options.Conversions = func(string) *conversion.Graph { return nil }
+	}
+	if options.Converted == nil {
+		options.Converted = func(string, string, string, error, time.Duration) {}
 	}
 	if options.Refused == nil {
 		options.Refused = func(int) {}

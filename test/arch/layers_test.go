@@ -46,6 +46,7 @@ var layers = []layer{
 	{name: "settings", folders: []string{"pkg/settings"}},
 	{name: "lifecycles", folders: []string{"pkg/lifecycles"}},
 	{name: "registry and index", folders: []string{"internal/registry", "pkg/model/index"}},
+	{name: "conversion", folders: []string{"internal/conversion"}},
 	{name: "request", folders: []string{"internal/request"}},
 	{name: "verdict", folders: []string{"internal/verdict"}},
 	{name: "handlers of tests", folders: []string{"internal/handlertest"}},

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-go/kopf/internal/conversion"
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/rbac"
@@ -32,8 +33,10 @@ type Program struct {
 	// Startup are the startup handlers, which are not called: what they change is unknown.
 	Startup registry.Handlers
 	// Needs are the declared uses of a client by handlers.
-	Needs    []registry.Need
-	Settings settings.Settings
+	Needs []registry.Need
+	// Conversions are those of objects between versions.
+	Conversions conversion.Set
+	Settings    settings.Settings
 	// Scheme has the Go types of the operator. It can be nil.
 	Scheme *runtime.Scheme
 	// StartUp calls the startup handlers with a connection to the cluster, and returns the
@@ -288,7 +291,7 @@ type Roles struct {
 // Roles derives the roles of the program from what the cluster serves now. The operator runs in
 // the namespace, and as the account if that has a name.
 func (c *Cluster) Roles(namespace string, account rbac.Account) *Roles {
-	in := rbac.Input{Handlers: c.Handlers, Needs: c.Needs, Settings: c.Settings, Snapshot: c.served, Namespace: namespace}
+	in := rbac.Input{Handlers: c.Handlers, Conversions: c.Conversions, Needs: c.Needs, Settings: c.Settings, Snapshot: c.served, Namespace: namespace}
 	objects, problems := rbac.Objects(in, account)
 	return &Roles{APIVersion: "v1", Kind: "List", Items: objects, Problems: problems, text: rbac.Text(in, account, time.Now())}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-go/kopf/internal/conversion"
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/rbac"
@@ -30,9 +31,10 @@ const interval = 30 * time.Second
 
 // Observer observes the requests of one operator. A nil observer observes nothing.
 type Observer struct {
-	handlers registry.Handlers
-	needs    []registry.Need
-	logger   logr.Logger
+	handlers    registry.Handlers
+	conversions conversion.Set
+	needs       []registry.Need
+	logger      logr.Logger
 
 	requests *Requests
 	file     string
@@ -69,10 +71,10 @@ func NewRequests() *Requests {
 // Wrap adds the requests of all clients that are made with the configuration from now on.
 func (r *Requests) Wrap(config *rest.Config) { config.Wrap(r.journal.Wrap) }
 
-// New returns the observer of the requests of an operator with the handlers, and with what they do
-// with a client. It returns an error if the requests have an observer already.
-func New(requests *Requests, handlers registry.Handlers, needs []registry.Need, logger logr.Logger) (*Observer, error) {
-	o := &Observer{requests: requests, handlers: handlers, needs: needs, logger: logger.WithName("permissions")}
+// New returns the observer of the requests of an operator with the handlers and the conversions, and with what
+// the handlers do with a client. It returns an error if the requests have an observer already.
+func New(requests *Requests, handlers registry.Handlers, conversions conversion.Set, needs []registry.Need, logger logr.Logger) (*Observer, error) {
+	o := &Observer{requests: requests, handlers: handlers, conversions: conversions, needs: needs, logger: logger.WithName("permissions")}
 	if !requests.observer.CompareAndSwap(nil, o) {
 		return nil, errors.New("another operator observes the permissions of this connection: give Options.Permissions to one of them only")
 	}
@@ -123,7 +125,7 @@ func (o *Observer) Run(ctx context.Context) {
 // write writes the roles if they have changed: derived from the declarations, with what was used
 // besides.
 func (o *Observer) write() {
-	in := rbac.Input{Handlers: o.handlers, Needs: o.needs, Settings: o.settings}
+	in := rbac.Input{Handlers: o.handlers, Conversions: o.conversions, Needs: o.needs, Settings: o.settings}
 	if present := o.snapshot.Load(); present != nil {
 		in.Snapshot = *present
 	}

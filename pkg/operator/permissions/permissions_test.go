@@ -48,11 +48,11 @@ func observe(t *testing.T, s settings.Settings, logger logr.Logger) (*rest.Confi
 	config, requests := &rest.Config{}, NewRequests()
 	requests.Wrap(config)
 	send(t, config, http.MethodGet, "/api/v1/namespaces/early/pods", http.StatusForbidden, `{"message":"User \"x\" cannot list resource \"pods\" in"}`)
-	o, err := New(requests, nil, nil, logger)
+	o, err := New(requests, nil, nil, nil, logger)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(requests, nil, nil, logger); err == nil || !strings.HasPrefix(err.Error(), "another operator observes") {
+	if _, err := New(requests, nil, nil, nil, logger); err == nil || !strings.HasPrefix(err.Error(), "another operator observes") {
 		t.Errorf("got %v", err)
 	}
 	o.Begin(s)

@@ -107,7 +107,7 @@ func TestRoutedRequestsReachTheirHandlers(t *testing.T) {
 
 func TestManifest(t *testing.T) {
 	g := gomega.NewWithT(t)
-	manifest, err := Manifest([]Hook{hook("a"), hook("b", func(h *Hook) { h.Validating = false })}, at("https://h/"), Options{})
+	manifest, err := Manifest([]Hook{hook("a"), hook("b", func(h *Hook) { h.Validating = false })}, nil, at("https://h/"), Options{})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(string(manifest)).To(gomega.And(
 		gomega.ContainSubstring("kind: ValidatingWebhookConfiguration\nmetadata:\n  name: auto.kopf.dev\nwebhooks:\n- admissionReviewVersions:"),

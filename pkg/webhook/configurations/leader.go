@@ -5,6 +5,8 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kopf-go/kopf/internal/conversion"
 )
 
 // The delays before failed writes are retried.
@@ -52,11 +54,11 @@ func (m *Manager) notifyWaiters() {
 
 // reconcile writes the desired state.
 func (m *Manager) reconcile(ctx context.Context) error {
-	hooks, config, generation := m.desired()
+	hooks, conversions, config, generation := m.desired()
 	if config == nil {
 		return nil // the server is not ready, or the resources of the cluster are not known
 	}
-	if err := m.writer.write(ctx, hooks, *config); err != nil {
+	if err := m.writer.write(ctx, hooks, conversions, *config); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -68,7 +70,7 @@ func (m *Manager) reconcile(ctx context.Context) error {
 
 // desired returns the desired state and its generation. Changes up to it need not wake
 // the leader anymore.
-func (m *Manager) desired() ([]Hook, *admissionregistrationv1.WebhookClientConfig, int) {
+func (m *Manager) desired() ([]Hook, []*conversion.Graph, *admissionregistrationv1.WebhookClientConfig, int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	select {
@@ -76,9 +78,9 @@ func (m *Manager) desired() ([]Hook, *admissionregistrationv1.WebhookClientConfi
 	default:
 	}
 	if !m.hooksKnown {
-		return nil, nil, m.generation
+		return nil, nil, nil, m.generation
 	}
-	return m.hooks, m.config, m.generation
+	return m.hooks, m.conversions, m.config, m.generation
 }
 
 // waitForChange waits for the given time, or until something changes.

@@ -11,6 +11,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/internal/conversion"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -20,12 +21,13 @@ type Manager struct {
 	writer writer
 	logger logr.Logger
 
-	mu         sync.Mutex
-	hooks      []Hook
-	hooksKnown bool              // SetHooks was called
-	idsByPath  map[string]string // the ids of the hooks whose paths in services are sanitized
-	config     *admissionregistrationv1.WebhookClientConfig
-	leading    bool
+	mu          sync.Mutex
+	hooks       []Hook
+	conversions []*conversion.Graph
+	hooksKnown  bool              // SetHooks was called
+	idsByPath   map[string]string // the ids of the hooks whose paths in services are sanitized
+	config      *admissionregistrationv1.WebhookClientConfig
+	leading     bool
 	// generation counts the changes; writtenGeneration is the last generation that the
 	// cluster has. stateChanged is closed and replaced when either of them changes.
 	generation, writtenGeneration int
@@ -35,7 +37,7 @@ type Manager struct {
 
 // NewManager returns a manager. The client must not read from a cache, and must know the
 // types of admissionregistration.k8s.io/v1. It needs the permissions to get, create and
-// patch both kinds of configurations.
+// patch both kinds of configurations, and to get and patch the definitions of the conversions.
 func NewManager(c client.Client, options Options, logger logr.Logger) *Manager {
 	return &Manager{
 		writer: writer{client: c, options: options, logger: logger}, logger: logger,
@@ -68,12 +70,13 @@ func (m *Manager) Route(handler http.Handler) http.Handler {
 	})
 }
 
-// SetHooks replaces the hooks. It returns at once. Before the first call nothing is
+// SetHooks replaces the hooks, and the conversions of resources. It returns at once. Before the first call nothing is
 // written: what an earlier process has left stays until then, persistent hooks included.
-func (m *Manager) SetHooks(hooks []Hook) {
+func (m *Manager) SetHooks(hooks []Hook, conversions ...*conversion.Graph) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.hooks = slices.Clone(hooks)
+	m.conversions = slices.Clone(conversions)
 	m.idsByPath = map[string]string{}
 	for _, hook := range hooks {
 		if path := servicePath(hook.ID); path != hook.ID {
@@ -133,13 +136,13 @@ func (m *Manager) bumpGeneration() {
 	}
 }
 
-// Cleanup removes all hooks except the persistent ones from the configurations, and
-// prevents further writes. Call it in a leader that exits in order, while its server
+// Cleanup removes all hooks except the persistent ones from the configurations, and the conversions that no object
+// needs from the definitions, and prevents further writes. Call it in a leader that exits in order, while its server
 // still answers. A replica that has lost its lease must leave the configurations to the
 // next leader.
 //
 // Specification: Admission control, the option "persistent" of the handlers.
 func (m *Manager) Cleanup(ctx context.Context) error {
-	hooks, config, _ := m.desired()
-	return m.writer.cleanUp(ctx, hooks, config)
+	hooks, conversions, config, _ := m.desired()
+	return m.writer.cleanUp(ctx, hooks, conversions, config)
 }

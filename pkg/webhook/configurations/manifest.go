@@ -3,6 +3,7 @@ package configurations
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,14 +11,17 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-go/kopf/internal/conversion"
 )
 
 // DefaultManifestName is the name in the manifests of operators without a name.
 const DefaultManifestName = "auto.kopf.dev"
 
 // Manifest returns both configurations in YAML, without empty ones, for a person to
-// apply where configurations are not managed.
-func Manifest(hooks []Hook, config admissionregistrationv1.WebhookClientConfig, options Options) ([]byte, error) {
+// apply where configurations are not managed. Definitions belong to other manifests, so comments at the end have the
+// commands that patch them.
+func Manifest(hooks []Hook, conversions []*conversion.Graph, config admissionregistrationv1.WebhookClientConfig, options Options) ([]byte, error) {
 	if options.Name == "" {
 		options.Name = cmp.Or(options.ManifestName, DefaultManifestName)
 	}
@@ -40,12 +44,20 @@ func Manifest(hooks []Hook, config admissionregistrationv1.WebhookClientConfig, 
 		}
 		documents = append(documents, document)
 	}
-	return bytes.Join(documents, []byte("---\n")), nil
+	text := bytes.Join(documents, []byte("---\n"))
+	for _, graph := range conversions {
+		patch, err := json.Marshal(map[string]any{"spec": map[string]any{"conversion": NewConversion(graph.Name, config)}})
+		if err != nil {
+			return nil, err
+		}
+		text = fmt.Appendf(text, "# The operator converts the objects of a definition, which needs this patch:\n# kubectl patch customresourcedefinition %s --type merge -p '%s'\n", graph.Name, patch)
+	}
+	return text, nil
 }
 
 // printManifest logs the manifest, and writes it to the file, when it changes.
-func (w *writer) printManifest(hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {
-	text, err := Manifest(hooks, config, w.options)
+func (w *writer) printManifest(hooks []Hook, conversions []*conversion.Graph, config admissionregistrationv1.WebhookClientConfig) error {
+	text, err := Manifest(hooks, conversions, config, w.options)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func TestManifestsHaveTheNameOfTheOperator(t *testing.T) {
 		"web":                {"web", "a.web.kopf.dev"},
 		"No Name of Objects": {"auto.kopf.dev", "a.auto.kopf.dev"},
 	} {
-		text, err := Manifest([]Hook{hook("a")}, at("https://h/"), OptionsFor(settings.Settings{Name: operator}, "", types.NamespacedName{}))
+		text, err := Manifest([]Hook{hook("a")}, nil, at("https://h/"), OptionsFor(settings.Settings{Name: operator}, "", types.NamespacedName{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestManifestsHaveTheNameOfTheOperator(t *testing.T) {
 		}
 	}
 	named := OptionsFor(settings.Settings{Name: "web.example.com", Admission: settings.Admission{Managed: "mine"}}, "", types.NamespacedName{})
-	if text, err := Manifest([]Hook{hook("a")}, at("https://h/"), named); err != nil || !strings.Contains(string(text), "\n  name: mine\n") {
+	if text, err := Manifest([]Hook{hook("a")}, nil, at("https://h/"), named); err != nil || !strings.Contains(string(text), "\n  name: mine\n") {
 		t.Errorf("got %s, %v", text, err)
 	}
 }

@@ -3,8 +3,9 @@ package configurations
 import (
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/internal/contention"
 	"github.com/kopf-go/kopf/pkg/internal/managedfields"
@@ -27,41 +28,57 @@ const (
 // the last change, so each one is followed by a pause.
 var rivalRule = contention.Rule{Delays: []time.Duration{2 * checkInterval, 4 * checkInterval, 8 * checkInterval, maxPause}}
 
-// rivals tracks changes of our webhooks by other clients. writer.mu guards it.
+// rivals tracks changes of our webhooks, or of the conversion of one definition, by other clients. writer.mu
+// guards it.
 type rivals struct {
 	// applied is the state of the cluster after the last write or comparison, by the kind of
-	// the configuration.
+	// the object.
 	applied    map[string]appliedState
 	restored   bool             // this comparison has restored something
 	changes    contention.Count // how many comparisons have
 	reportedAt time.Time
 }
 
-// appliedState is the state of one configuration.
+// appliedState is the state of one object: our part of it, and the owners of its fields.
 type appliedState struct {
-	webhooks []admissionregistrationv1.ValidatingWebhook
+	content  any
 	managers []metav1.ManagedFieldsEntry
 }
 
 // recordApplied records what the cluster has now.
-func (r *rivals) recordApplied(present configuration, webhooks []admissionregistrationv1.ValidatingWebhook) {
+func (r *rivals) recordApplied(kind string, present client.Object, content any) {
 	if r.applied == nil {
 		r.applied = map[string]appliedState{}
 	}
-	r.applied[present.kind()] = appliedState{webhooks, present.object().GetManagedFields()}
+	r.applied[kind] = appliedState{content, present.GetManagedFields()}
+}
+
+// isApplied reports whether the cluster had the content after the last write or comparison: what differs from it
+// now is a change of another client.
+func (r *rivals) isApplied(kind string, content any) bool {
+	before, known := r.applied[kind]
+	return known && isEqual(before.content, content)
+}
+
+// yields reports whether the change of another client may be overwritten now, and whether that must be logged.
+func (r *rivals) yields(now time.Time) (mayRestore, report bool) {
+	if r.changes.Left(rivalRule, now) > 0 {
+		return false, false
+	}
+	if !r.reportedAt.IsZero() && now.Sub(r.reportedAt) < reportInterval {
+		return true, false
+	}
+	r.reportedAt = now
+	return true, true
 }
 
 // mayRestore reports whether the change of another client may be overwritten now, and
 // logs the change.
 func (w *writer) mayRestore(present configuration, deleted bool) bool {
-	now := time.Now()
-	if w.rivals.changes.Left(rivalRule, now) > 0 {
-		return false
+	allowed, report := w.rivals.yields(time.Now())
+	if !report {
+		return allowed
 	}
-	if !w.rivals.reportedAt.IsZero() && now.Sub(w.rivals.reportedAt) < reportInterval {
-		return true
-	}
-	w.rivals.reportedAt = now
 	log := w.logger.WithValues("configuration", w.options.Name, "kind", present.kind())
 	if deleted {
 		log.Info("Another client has deleted the admission configuration of this operator. It is created again.")

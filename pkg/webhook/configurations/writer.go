@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,8 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/internal/conversion"
 )
 
 // writer writes the configurations to the cluster or, if they are not managed, to a
@@ -32,31 +35,40 @@ type writer struct {
 	rivals          rivals
 	// unreportedWrite and reported say whether the log is up to date: see logApplied.
 	unreportedWrite, reported bool
+	definitions               map[string]*definitionState // by their names
 }
 
-// write writes what the hooks need.
-func (w *writer) write(ctx context.Context, hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {
+// write writes what the hooks and the conversions need.
+func (w *writer) write(ctx context.Context, hooks []Hook, conversions []*conversion.Graph, config admissionregistrationv1.WebhookClientConfig) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.cleanedUp:
 		return nil
 	case w.options.Name == "":
-		return w.printManifest(hooks, config)
+		return w.printManifest(hooks, conversions, config)
 	}
-	return w.apply(ctx, hooks, config)
+	errs := []error{w.apply(ctx, hooks, config)}
+	for _, graph := range conversions {
+		errs = append(errs, w.applyConversion(ctx, graph, config))
+	}
+	return errors.Join(errs...)
 }
 
-// cleanUp leaves only the persistent hooks in the configurations, and prevents further
-// writes. config is nil if nothing was written.
-func (w *writer) cleanUp(ctx context.Context, hooks []Hook, config *admissionregistrationv1.WebhookClientConfig) error {
+// cleanUp leaves only the persistent hooks in the configurations, and the conversions that objects need, and
+// prevents further writes. config is nil if nothing was written.
+func (w *writer) cleanUp(ctx context.Context, hooks []Hook, conversions []*conversion.Graph, config *admissionregistrationv1.WebhookClientConfig) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cleanedUp = true
 	if config == nil || w.options.Name == "" {
 		return nil
 	}
-	return w.apply(ctx, Persistent(hooks), *config)
+	errs := []error{w.apply(ctx, Persistent(hooks), *config)}
+	for _, graph := range conversions {
+		errs = append(errs, w.removeConversion(ctx, graph.Name))
+	}
+	return errors.Join(errs...)
 }
 
 // forgetRivals forgets what this replica wrote when it led before: another replica
@@ -65,12 +77,18 @@ func (w *writer) forgetRivals() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.rivals = rivals{}
+	for _, state := range w.definitions {
+		state.rivals = rivals{}
+	}
 }
 
 // untilNextCheck returns the time until the next comparison with the cluster.
 func (w *writer) untilNextCheck() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(w.definitions) > 0 { // each has its own pauses
+		return checkInterval
+	}
 	return max(checkInterval, w.rivals.changes.Left(rivalRule, time.Now()))
 }
 
@@ -120,13 +138,12 @@ func (w *writer) applyOnce(ctx context.Context, kind func(string) configuration,
 	keepInjectedCAs(webhooks, present)
 	want := withDefaults(webhooks)
 	if !absent && isEqual(want, withDefaults(present.webhooks())) {
-		w.rivals.recordApplied(present, want)
+		w.rivals.recordApplied(present.kind(), present.object(), want)
 		return nil
 	}
 
 	// If the operator wants the same as before, another client has made the difference.
-	before, known := w.rivals.applied[present.kind()]
-	restores := known && isEqual(before.webhooks, want)
+	restores := w.rivals.isApplied(present.kind(), want)
 	if restores && !w.mayRestore(present, absent) {
 		return nil
 	}
@@ -148,7 +165,7 @@ func (w *writer) applyOnce(ctx context.Context, kind func(string) configuration,
 	if err != nil {
 		return err
 	}
-	w.rivals.recordApplied(present, want)
+	w.rivals.recordApplied(present.kind(), present.object(), want)
 	if restores {
 		w.rivals.restored = true
 	} else {
@@ -181,9 +198,7 @@ func (w *writer) logApplied(forValidating, forMutating int, config admissionregi
 // keepInjectedCAs sets the CA bundle that is present if cert-manager injects it. All bundles of
 // cert-manager are the same, so a new webhook gets that of any other.
 func keepInjectedCAs(webhooks []admissionregistrationv1.ValidatingWebhook, present configuration) {
-	annotations := present.object().GetAnnotations()
-	sources := []string{"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca"}
-	if !slices.ContainsFunc(sources, func(source string) bool { return annotations[source] != "" }) {
+	if !injectsCA(present.object()) {
 		return
 	}
 	var bundle []byte
