@@ -36,7 +36,7 @@ func (s *Server) create(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.respondObject(w, http.StatusCreated, stored)
+	return s.respondObject(w, r, http.StatusCreated, stored)
 }
 
 // decode returns the object in the body of a request.
@@ -144,7 +144,7 @@ func (p *writer) insert(ctx context.Context, w http.ResponseWriter, r *request, 
 		if p.store.Get(r.of.Stored.GroupResource(), r.key) != nil {
 			return nil, exists
 		}
-		return r.of.Store(object), nil
+		return p.asStored(r, object)
 	}
 	stored, err := p.commit(r, nil, object)
 	if errors.Is(err, store.ErrChanged) {

@@ -47,7 +47,7 @@ func (s *Server) delete(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	if remaining != nil {
-		return r.respondObject(w, http.StatusOK, remaining)
+		return s.respondObject(w, r, http.StatusOK, remaining)
 	}
 	return respond(w, http.StatusOK, metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
@@ -66,8 +66,12 @@ func (p *writer) remove(w http.ResponseWriter, r *request, options metav1.Delete
 		if err := r.checkPreconditions(options.Preconditions, stored); err != nil {
 			return nil, nil, err
 		}
+		old, err := p.convert(r, stored)
+		if err != nil {
+			return nil, nil, err
+		}
 		review := webhook.Review{
-			Resource: r.of, Operation: admissionv1.Delete, Key: r.key, Old: r.of.Convert(stored), DryRun: r.isDryRun(), Headers: w.Header(),
+			Resource: r.of, Operation: admissionv1.Delete, Key: r.key, Old: old, DryRun: r.isDryRun(), Headers: w.Header(),
 		}
 		if _, err := p.hooks.Mutate(r.Context(), review); err != nil {
 			return nil, nil, err

@@ -55,7 +55,7 @@ func (s *Server) patch(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.respondObject(w, http.StatusOK, stored)
+	return s.respondObject(w, r, http.StatusOK, stored)
 }
 
 // patched returns the object with a patch applied.
@@ -150,7 +150,7 @@ func (s *Server) apply(w http.ResponseWriter, r *request, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return r.respondObject(w, code, stored)
+	return s.respondObject(w, r, code, stored)
 }
 
 // merged returns the current object with the applied fields.

@@ -25,7 +25,7 @@ func (s *Server) get(w http.ResponseWriter, r *request) error {
 	if stored == nil {
 		return r.notFound()
 	}
-	return r.respondObject(w, http.StatusOK, stored)
+	return s.respondObject(w, r, http.StatusOK, stored)
 }
 
 // token is the state of a list that continues.
@@ -64,7 +64,11 @@ func (s *Server) list(w http.ResponseWriter, r *request) error {
 		}
 		objects = objects[:limit]
 	}
-	return respond(w, http.StatusOK, form.list(r, objects, metadata))
+	converted, err := s.writer.hooks.Convert(r.Context(), r.of, objects...)
+	if err != nil {
+		return err
+	}
+	return respond(w, http.StatusOK, form.list(r, converted, metadata))
 }
 
 // pageStart returns where a list begins: version 0 is the current one.

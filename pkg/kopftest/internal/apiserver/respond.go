@@ -64,11 +64,11 @@ func (v view) of(object *unstructured.Unstructured) map[string]any {
 	return map[string]any{"apiVersion": metaVersion, "kind": "PartialObjectMetadata", "metadata": object.Object["metadata"]}
 }
 
-// list returns a list in the form of the view.
+// list returns a list of converted objects in the form of the view.
 func (v view) list(r *request, objects []*unstructured.Unstructured, metadata map[string]any) map[string]any {
 	items := make([]any, 0, len(objects))
 	for _, object := range objects {
-		items = append(items, v.of(r.of.Convert(object)))
+		items = append(items, v.of(object))
 	}
 	content := map[string]any{
 		"apiVersion": r.of.GroupVersion().String(), "kind": r.of.Kind + "List", "metadata": metadata, "items": items,
@@ -80,10 +80,14 @@ func (v view) list(r *request, objects []*unstructured.Unstructured, metadata ma
 }
 
 // respondObject sends a stored object in the version and the form of the request.
-func (r *request) respondObject(w http.ResponseWriter, code int, stored *unstructured.Unstructured) error {
+func (s *Server) respondObject(w http.ResponseWriter, r *request, code int, stored *unstructured.Unstructured) error {
 	form, err := viewOf(r.Request)
 	if err != nil {
 		return err
 	}
-	return respond(w, code, form.of(r.of.Convert(stored)))
+	object, err := s.writer.convert(r, stored)
+	if err != nil {
+		return err
+	}
+	return respond(w, code, form.of(object))
 }

@@ -55,7 +55,7 @@ func (s *Server) update(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.respondObject(w, http.StatusOK, stored)
+	return s.respondObject(w, r, http.StatusOK, stored)
 }
 
 // write replaces an object by what the function makes of the current one, in the version of
@@ -67,7 +67,10 @@ func (p *writer) write(w http.ResponseWriter, r *request, change func(*unstructu
 		if stored == nil {
 			return nil, r.notFound()
 		}
-		current := r.of.Convert(stored)
+		current, err := p.convert(r, stored)
+		if err != nil {
+			return nil, err
+		}
 		updated, err := change(current)
 		if err != nil {
 			return nil, err
@@ -124,16 +127,37 @@ func (p *writer) replace(ctx context.Context, w http.ResponseWriter, r *request,
 		return nil, err
 	}
 	switch {
-	case isUnchanged(current, updated):
+	case isUnchanged(current, updated) && !r.isMigrated(stored):
 		return stored, nil
 	case r.isDryRun():
-		return r.of.Store(updated), nil
+		return p.asStored(r, updated)
 	case isFinished(updated):
-		_, err := p.commit(r, stored, nil)
-		return r.of.Store(updated), err
+		if _, err := p.commit(r, stored, nil); err != nil {
+			return nil, err
+		}
+		return p.asStored(r, updated)
 	default:
 		return p.commit(r, stored, updated)
 	}
+}
+
+// convert returns a stored object in the version of the request.
+func (p *writer) convert(r *request, stored *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	converted, err := p.hooks.Convert(r.Context(), r.of, stored)
+	if err != nil {
+		return nil, err
+	}
+	return converted[0], nil
+}
+
+// asStored returns an object as it is stored.
+func (p *writer) asStored(r *request, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return p.hooks.Store(r.Context(), r.of, p.catalog.find(r.of.Stored), object)
+}
+
+// isMigrated reports whether a write moves a custom object to the storage version, also if it changes nothing else.
+func (r *request) isMigrated(stored *unstructured.Unstructured) bool {
+	return r.of.IsCustom() && stored.GetAPIVersion() != r.of.Stored.GroupVersion().String()
 }
 
 // isUnchanged reports whether a write would change nothing but the times of field owners.
@@ -155,7 +179,11 @@ func isFinished(object *unstructured.Unstructured) bool {
 // effect before their event is visible.
 func (p *writer) commit(r *request, stored, updated *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if updated != nil {
-		updated = r.of.Store(updated)
+		var err error
+		updated, err = p.asStored(r, updated)
+		if err != nil {
+			return nil, err
+		}
 	}
 	of := r.of.Stored.GroupResource()
 	if of == definitions {

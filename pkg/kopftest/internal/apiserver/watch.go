@@ -104,6 +104,18 @@ func (o *watcher) send(kind apiwatch.EventType, object any) bool {
 	return err == nil
 }
 
+// sendObject sends an event about a stored object. An object that cannot be converted ends the watch.
+func (o *watcher) sendObject(kind apiwatch.EventType, stored *unstructured.Unstructured) bool {
+	object, err := o.server.writer.convert(o.r, stored)
+	if err != nil {
+		status := apierrors.NewInternalError(err).Status()
+		status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		o.send(apiwatch.Error, status)
+		return false
+	}
+	return o.send(kind, o.form.of(object))
+}
+
 // sendInitial sends all objects, and a bookmark at the end for clients that asked for it.
 func (o *watcher) sendInitial() bool {
 	objects, version, err := o.server.store.List(o.r.of.Stored.GroupResource(), 0)
@@ -111,7 +123,7 @@ func (o *watcher) sendInitial() bool {
 		return false
 	}
 	for _, object := range objects {
-		if o.selected.matches(object) && !o.send(apiwatch.Added, o.form.of(o.r.of.Convert(object))) {
+		if o.selected.matches(object) && !o.sendObject(apiwatch.Added, object) {
 			return false
 		}
 	}
@@ -188,7 +200,7 @@ func (o *watcher) sendAll(events []store.Event) bool {
 			o.cursor = event.Version
 			continue
 		}
-		if !o.send(kind, o.form.of(o.r.of.Convert(object))) {
+		if !o.sendObject(kind, object) {
 			return false
 		}
 		o.cursor = event.Version

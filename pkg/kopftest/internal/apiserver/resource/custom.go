@@ -48,6 +48,10 @@ func newCustomResources(definition *apiextensionsv1.CustomResourceDefinition) ([
 			stored.Version = version.Name
 		}
 	}
+	var conversion *apiextensionsv1.WebhookConversion
+	if c := definition.Spec.Conversion; c != nil && c.Strategy == apiextensionsv1.WebhookConverter && c.Webhook != nil && c.Webhook.ClientConfig != nil {
+		conversion = c.Webhook
+	}
 	rules := map[string]*custom{}
 	models := map[string]*spec.Schema{}
 	for _, version := range definition.Spec.Versions {
@@ -76,7 +80,7 @@ func newCustomResources(definition *apiextensionsv1.CustomResourceDefinition) ([
 			made = append(made, &Resource{
 				GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version.Name, Resource: names.Plural},
 				Kind:                 names.Kind, Singular: names.Singular, ShortNames: names.ShortNames, Categories: names.Categories,
-				Namespaced: rules.namespaced, Subresources: subresourcesOf(version), Stored: stored, Rules: rules,
+				Namespaced: rules.namespaced, Subresources: subresourcesOf(version), Stored: stored, Rules: rules, Conversion: conversion,
 				SelectableFields: selectable, HasScale: version.Subresources != nil && version.Subresources.Scale != nil,
 			})
 		}
@@ -234,7 +238,7 @@ func (c *custom) FieldManager(subresource string) *managedfields.FieldManager {
 	return c.managers.of(subresource)
 }
 
-// Convert changes the version. Conversion webhooks are not supported.
+// Convert changes the version.
 func (c *custom) Convert(stored *unstructured.Unstructured) *unstructured.Unstructured {
 	if stored.GetAPIVersion() == c.version.String() {
 		return stored

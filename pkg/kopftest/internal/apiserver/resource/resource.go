@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -32,6 +33,9 @@ type Resource struct {
 	// Stored is the version in which the objects are stored. Events have another group
 	// there.
 	Stored schema.GroupVersionResource
+	// Conversion is the webhook that converts custom objects between versions. It is nil if only
+	// their version changes.
+	Conversion *apiextensionsv1.WebhookConversion
 	Rules
 }
 
@@ -52,9 +56,9 @@ type Rules interface {
 	Validate(ctx context.Context, object, stored *unstructured.Unstructured, subresource string) field.ErrorList
 	// FieldManager tracks who owns the fields.
 	FieldManager(subresource string) *managedfields.FieldManager
-	// Convert changes a stored object into this version.
+	// Convert changes a stored object into this version, without a webhook.
 	Convert(stored *unstructured.Unstructured) *unstructured.Unstructured
-	// Store changes an object of this version into the stored one.
+	// Store changes an object of this version into the stored one, without a webhook.
 	Store(object *unstructured.Unstructured) *unstructured.Unstructured
 	// NeedsVersion reports whether updates must name the version that they replace.
 	NeedsVersion() bool

@@ -52,9 +52,6 @@ func (r Review) request() *admissionv1.AdmissionRequest {
 
 // call sends a request to a webhook.
 func (a *Admission) call(ctx context.Context, hook registrationv1.ValidatingWebhook, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
-	if a.transport == nil {
-		return nil, errors.New("no webhooks can be reached")
-	}
 	timeout := defaultTimeout
 	if hook.TimeoutSeconds != nil {
 		timeout = time.Duration(*hook.TimeoutSeconds) * time.Second
@@ -70,6 +67,25 @@ func (a *Admission) call(ctx context.Context, hook registrationv1.ValidatingWebh
 	target, err := address(hook.ClientConfig, timeout)
 	if err != nil {
 		return nil, err
+	}
+	data, err := a.post(ctx, target, body)
+	if err != nil {
+		return nil, err
+	}
+	var review admissionv1.AdmissionReview
+	if err := json.Unmarshal(data, &review); err != nil {
+		return nil, err
+	}
+	if review.Response == nil || review.Response.UID != request.UID {
+		return nil, errors.New("expected a response to the request")
+	}
+	return review.Response, nil
+}
+
+// post sends a review to a webhook, and returns the answer.
+func (a *Admission) post(ctx context.Context, target string, body []byte) ([]byte, error) {
+	if a.transport == nil {
+		return nil, errors.New("no webhooks can be reached")
 	}
 	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
 	if err != nil {
@@ -90,14 +106,7 @@ func (a *Admission) call(ctx context.Context, hook registrationv1.ValidatingWebh
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the server answered %s: %s", response.Status, data)
 	}
-	var review admissionv1.AdmissionReview
-	if err := json.Unmarshal(data, &review); err != nil {
-		return nil, err
-	}
-	if review.Response == nil || review.Response.UID != request.UID {
-		return nil, errors.New("expected a response to the request")
-	}
-	return review.Response, nil
+	return data, nil
 }
 
 // address returns the URL of a webhook, with the timeout as a parameter.
