@@ -16,9 +16,9 @@ import (
 //
 // It has the semantics of the real one for everything that operators depend on: versions,
 // watches, all kinds of patches, finalizers, field owners, and discovery. That includes custom
-// resource definitions with their schemas and selectable fields, and admission webhooks with
+// resource definitions with their schemas, selectable fields and conversion webhooks, and admission webhooks with
 // their match conditions. It has no controllers, no garbage collection (except in
-// Harness.CollectGarbage), no conversion webhooks, and no scale subresource of custom
+// Harness.CollectGarbage), and no scale subresource of custom
 // resources. It has no reinvocation of webhooks, no admission policies, no authentication, and
 // neither defaults nor validation for built-in resources. It listens on no port: use its
 // Config.
@@ -35,7 +35,7 @@ type webhooksOption struct{ through http.RoundTripper }
 
 func (w webhooksOption) applyToServer(o *apiserver.Options) { o.Webhooks = w.through }
 
-// Webhooks makes the API server call admission webhooks through a transport, at the URLs of their configurations; the
+// Webhooks makes the API server call webhooks through a transport, at the URLs of their configurations; the
 // host of a service is "name.namespace.svc". Default: they cannot be reached, and their failure policies apply.
 //
 // In virtual time, a transport must not use the network.

@@ -31,7 +31,7 @@ var layers = []layer{
 	{name: "control planes", folders: []string{"internal/controlplane"}, only: []string{"internal/binaries", "internal/guard"}},
 	{name: "test kit", folders: []string{"pkg/kopftest"}},
 	{name: "replay of the test kit", folders: []string{"pkg/kopftest/internal/replay"}},
-	{name: "parts of the test kit", folders: []string{"pkg/kopftest/internal/apiserver/...", "pkg/kopftest/internal/garbage", "pkg/kopftest/internal/inprocess", "pkg/kopftest/internal/leaks", "pkg/kopftest/internal/sweep", "pkg/kopftest/internal/watchdog"}, only: []string{"pkg/kopftest/internal/..."}},
+	{name: "parts of the test kit", folders: []string{"pkg/kopftest/internal/apiserver/...", "pkg/kopftest/internal/garbage", "pkg/kopftest/internal/inprocess", "pkg/kopftest/internal/leaks", "pkg/kopftest/internal/sample", "pkg/kopftest/internal/sweep", "pkg/kopftest/internal/watchdog"}, only: []string{"pkg/kopftest/internal/..."}},
 	{name: "facade", folders: []string{"pkg/kopf"}},
 	{name: "operator", folders: []string{"pkg/operator/..."}},
 	{name: "command line", folders: []string{"pkg/cli/..."}},
