@@ -61,6 +61,7 @@ var scenarios = map[string]struct {
 	"21-drift":       {testDrift, nil},
 	"22-rollout":     {testRollout, nil},
 	"24-steps":       {testSteps, nil},
+	"25-conversion":  {testConversion, ginkgo.Label("admission")},
 	"99-all-at-once": {testAllAtOnce, ginkgo.Label("admission")},
 	"storage":        {testStorage, nil},
 	"tutorial":       {testTutorial, nil},
