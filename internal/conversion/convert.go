@@ -59,10 +59,11 @@ func (g *Graph) take(ctx context.Context, step *Declaration, from *unstructured.
 		return nil, fmt.Errorf("no time was left to call the function: %w", context.Cause(ctx))
 	}
 	call := &Call{Object: from.DeepCopy(), From: step.From, To: step.To, Logger: logger}
+	convert := func() error { return handler.Readable(step.convert(ctx, call)) } // methods of errors are code of users, too
 	select {
-	case err := <-handler.Start(func() error { return step.convert(ctx, call) }):
+	case err := <-handler.Start(convert):
 		if err != nil {
-			return nil, handler.Readable(err)
+			return nil, err
 		}
 	case <-ctx.Done(): // the other objects and the API server do not wait for it; the copy of the object is its own
 		return nil, fmt.Errorf("the function did not return in time: %w", context.Cause(ctx))

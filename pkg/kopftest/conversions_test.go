@@ -229,6 +229,46 @@ func TestMissingConversionsAreSaid(t *testing.T) {
 	})
 }
 
+// Objects that are older than the conversion are listed without it at first, and lack fields. No handler sees that.
+func TestNoHandlerSeesObjectsThatAreNotConverted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := make(chan string, 10)
+		see := func(spec map[string]any) { seen <- fmt.Sprint(spec) }
+		h := kopftest.New(t, declaring(func(r *kopf.Registry) {
+			declareSites(r)
+			r.OnCreate(sites, func(_ context.Context, c *kopf.Change) error { see(c.Spec().Map()); return nil }, kopf.ID("create"))
+			r.OnEvent(sites, func(_ context.Context, e *kopf.WatchEvent) error { see(e.Spec().Map()); return nil }, kopf.ID("event"))
+			kopf.NewIndex(r, sites, func(_ context.Context, i *kopf.Indexed) (map[string]int, error) {
+				if i.Spec().Has("endpoints") {
+					see(i.Spec().Map())
+				}
+				return nil, nil
+			}, kopf.ID("index"))
+		}), kopftest.CRDs(sitesCRD), kopftest.Objects(newSite("v1beta1", "old", map[string]any{"endpoint": map[string]any{"host": "a"}})))
+		h.Settle()
+		h.Advance(time.Minute)
+		if len(seen) < 3 || !said(h, "They are listed again.") {
+			t.Errorf("%d calls", len(seen))
+		}
+		for len(seen) > 0 {
+			if got := <-seen; got != "map[endpoints:[map[host:a]]]" {
+				t.Errorf("a handler has seen %s", got)
+			}
+		}
+		h.Restart()
+		h.Advance(time.Minute)
+		lists := 0
+		for _, line := range h.Logs() {
+			if strings.Contains(line.Message, "They are listed again.") {
+				lists++
+			}
+		}
+		if lists != 1 {
+			t.Errorf("they are listed again %d times", lists)
+		}
+	})
+}
+
 // recorder is a test that records its errors.
 type recorder struct {
 	testing.TB

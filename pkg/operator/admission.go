@@ -24,6 +24,7 @@ import (
 	"github.com/kopf-go/kopf/internal/conversion"
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/registry"
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
@@ -43,6 +44,7 @@ type admission struct {
 	conversions conversion.Set
 	graphs      atomic.Pointer[map[string]*conversion.Graph] // of the resources of the cluster; nil until they are known
 	converting  func(definition, from, to string)            // told about each conversion that the API server can ask for
+	relist      func(context.Context, schema.GroupResource)  // lists the objects of a resource again
 	resources   *resourceMap
 	logger      logr.Logger
 	server      *admissionServer // nil for the webhook server of the manager, see Operator.mount
@@ -57,6 +59,7 @@ type admission struct {
 
 	mu       sync.Mutex
 	reported map[string]bool // the problems of the last discovery
+	relists  []chan struct{} // closed when objects are listed again; see listAgain
 }
 
 // newAdmission creates the admission. It returns an error if the handlers could never be
@@ -172,6 +175,7 @@ func (a *admission) newReviews(engine *reconcile.Engine) http.Handler {
 	if a == nil {
 		return http.NotFoundHandler()
 	}
+	a.relist = engine.Relist
 	a.converting = engine.Metrics.Converting // so that the first failure is an increase
 	return a.closing(webhook.New(webhook.Options{
 		Handlers: a.handlers, Resources: a.resources.find,
@@ -351,14 +355,18 @@ func (a *admission) waitPublished(ctx context.Context) bool {
 const unpublishTimeout = 10 * time.Second
 
 // maintain keeps the configurations up to date while a leader works, and cleans them up
-// afterwards, unless they stay. If the leadership is lost, it leaves them to the next leader.
+// afterwards, unless they stay. The work begins when the objects are converted: handlers must not see others. If the leadership is lost, it leaves them to the next leader.
 func (a *admission) maintain(ctx context.Context, isLost func() bool, work func(context.Context) error) error {
 	if a == nil || a.server == nil {
 		return work(ctx)
 	}
 	leading, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var maintaining sync.WaitGroup
+	a.server.configurations.OnSwitch(func(definition string) { a.listAgain(ctx, definition) })
 	maintaining.Go(func() { a.server.configurations.RunLeader(leading) })
+	if len(a.conversions) > 0 && a.waitPublished(ctx) && a.server.configurations.AwaitWritten(ctx) {
+		a.waitRelisted()
+	}
 	err := work(ctx)
 	if !isLost() {
 		if !a.stays {
@@ -372,7 +380,42 @@ func (a *admission) maintain(ctx context.Context, isLost func() bool, work func(
 	}
 	stop()
 	maintaining.Wait()
+	a.waitRelisted()
 	return err
+}
+
+// learning is how long API servers may go on to show objects without a conversion after it is in the definition.
+const learning = 2 * time.Second
+
+// relistTimeout limits how long handlers wait for the lists: one resource must not hold up all others for ever.
+const relistTimeout = 30 * time.Second
+
+// listAgain lists the objects of a definition that has got its conversion just now: those that are known were not
+// converted, and lack fields. No handler must see them. It does not wait.
+func (a *admission) listAgain(ctx context.Context, definition string) {
+	done := make(chan struct{})
+	a.mu.Lock()
+	a.relists = append(a.relists, done)
+	a.mu.Unlock()
+	go func() {
+		defer close(done)
+		if sleep.For(ctx, learning) {
+			a.logger.Info("The cluster did not let the operator convert objects before. They are listed again.", "definition", definition)
+			ctx, cancel := context.WithTimeout(ctx, relistTimeout)
+			defer cancel()
+			a.relist(ctx, schema.ParseGroupResource(definition))
+		}
+	}()
+}
+
+// waitRelisted waits until all objects are listed again, or the operator must stop.
+func (a *admission) waitRelisted() {
+	a.mu.Lock()
+	relists := slices.Clone(a.relists)
+	a.mu.Unlock()
+	for _, done := range relists {
+		<-done
+	}
 }
 
 // stopWith observes when the replica is asked to stop: when the context is done.

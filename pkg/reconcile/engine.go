@@ -34,6 +34,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -266,6 +267,10 @@ func (e *Engine) Watch(ctx context.Context) error {
 	defer e.stopIndexing()
 	return e.watcher.Run(ctx, cluster)
 }
+
+// Relist lists the objects of a resource again, because the API server may show other contents of the versions that
+// are known, and waits until that is done.
+func (e *Engine) Relist(ctx context.Context, of schema.GroupResource) { e.watcher.Relist(ctx, of) }
 
 // isReady reports whether handlers can be called.
 func (e *Engine) isReady() bool {

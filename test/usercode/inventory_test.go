@@ -31,6 +31,8 @@ var covered = map[string][]string{
 	"kopf.OnDrift":           {"drift", "filter of a drift handler"},
 	"kopf.OnValidate":        {"validate", "filter of a review", "error of a review", "decoding for a review"},
 	"kopf.OnMutate":          {"mutate", "transformation of a review"},
+	"kopf.OnConvert":         {"conversion", "error of a conversion"},
+	"kopf.OnConvertOf":       {"conversion"},
 	"kopf.OnStartup":         {"startup"},
 	"kopf.OnCleanup":         {"cleanup"},
 	"kopf.OnLogin":           {"login"},
@@ -107,7 +109,7 @@ func TestAllCodeOfUsersIsCovered(t *testing.T) {
 func isSite(name string) bool {
 	_, forObjects := sites[name]
 	_, own := ownSites[name]
-	return forObjects || own || reviewSites[name] != nil
+	return forObjects || own || reviewSites[name] != nil || conversionSites[name] != nil
 }
 
 // shortName returns the name without the type whose methods declare handlers, or change typed objects.

@@ -96,6 +96,9 @@ func (w *writer) applyConversionOnce(ctx context.Context, graph *conversion.Grap
 	if err := patchConversion(ctx, w.client, definition, want); err != nil {
 		return err
 	}
+	if present.Strategy != apiextensionsv1.WebhookConverter {
+		w.switched(graph.Name)
+	}
 	state.rivals.recordApplied(kindDefinition, definition, want)
 	if restores {
 		state.rivals.changes = state.rivals.changes.Next(rivalRule, time.Now())

@@ -40,8 +40,31 @@ type Manager struct {
 // patch both kinds of configurations, and to get and patch the definitions of the conversions.
 func NewManager(c client.Client, options Options, logger logr.Logger) *Manager {
 	return &Manager{
-		writer: writer{client: c, options: options, logger: logger}, logger: logger,
+		writer: writer{client: c, options: options, logger: logger, switched: func(string) {}}, logger: logger,
 		stateChanged: make(chan struct{}), wake: make(chan struct{}, 1),
+	}
+}
+
+// OnSwitch sets the function that is called with the name of a definition when this manager has written a conversion where
+// there was none: until then, the API server has shown objects that were not converted. Call it before RunLeader.
+func (m *Manager) OnSwitch(call func(definition string)) { m.writer.switched = call }
+
+// AwaitWritten waits until the leader has written everything for the first time. It reports false if the context is
+// done first. It does not wait for a server whose address is not published.
+func (m *Manager) AwaitWritten(ctx context.Context) bool {
+	for {
+		m.mu.Lock()
+		done := m.writtenGeneration > 0 || m.config == nil
+		changed := m.stateChanged
+		m.mu.Unlock()
+		if done {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
 	}
 }
 

@@ -27,6 +27,8 @@ type writer struct {
 	client  client.Client
 	options Options
 	logger  logr.Logger
+	// switched is called when a definition has got a conversion, and had none.
+	switched func(definition string)
 
 	mu              sync.Mutex // one write at a time
 	cleanedUp       bool       // nothing is written anymore

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -22,6 +23,10 @@ type snapshots struct {
 	// up to this one with other contents.
 	began  string
 	listed bool
+	// relisted is set from outside when the API server may show other contents in the same versions. The next
+	// list is compared with what is known, and closes the channel.
+	relisted atomic.Pointer[chan struct{}]
+	compares bool // in that list
 
 	mu      sync.RWMutex
 	objects map[types.NamespacedName]*object.Snapshot
@@ -53,6 +58,11 @@ func (s *snapshots) remove(last *object.Snapshot) {
 
 func (s *snapshots) replace(all []*object.Snapshot, version string, another bool) {
 	before := s.objects
+	relisted := s.relisted.Swap(nil)
+	s.compares = relisted != nil
+	if relisted != nil {
+		defer close(*relisted)
+	}
 	s.began = ""
 	if another {
 		s.began = version
@@ -79,6 +89,7 @@ func (s *snapshots) replace(all []*object.Snapshot, version string, another bool
 		}
 	}
 	s.listed = true
+	s.compares = false
 }
 
 // forget reports that an object does not exist anymore.
@@ -108,7 +119,7 @@ func (s *snapshots) change(before, now *object.Snapshot, kind watch.EventType) c
 		c.deleted = before
 	default:
 		c.kind = watch.Modified
-		c.changed = before.GetResourceVersion() != now.GetResourceVersion() || c.anew && !object.Equal(before.Body().Raw(), now.Body().Raw())
+		c.changed = before.GetResourceVersion() != now.GetResourceVersion() || (c.anew || s.compares) && !object.Equal(before.Body().Raw(), now.Body().Raw())
 	}
 	return c
 }

@@ -204,6 +204,32 @@ func (w *Watcher) Statuses() (all []Status) {
 // Startup returns how long Run took to list all objects. It returns 0 until then.
 func (w *Watcher) Startup() time.Duration { return time.Duration(w.startup.Load()) }
 
+// Relist lists the objects of a resource again, in every version, and waits until that is done: the API server may
+// show other contents of the versions that are known. It is safe for concurrent use.
+func (w *Watcher) Relist(ctx context.Context, of schema.GroupResource) {
+	w.mu.Lock()
+	var waits []chan struct{}
+	for _, r := range w.active {
+		if r.GVR().GroupResource() != of {
+			continue
+		}
+		for _, s := range r.streams.all() {
+			done := make(chan struct{})
+			s.kept.relisted.Store(&done)
+			s.interrupt()
+			waits = append(waits, done)
+		}
+	}
+	w.mu.Unlock()
+	for _, done := range waits {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // Run watches all selected resources and namespaces, as they appear and disappear, until the
 // context is done. The client is for the children, and has no cache; it is nil if there are none.
 func (w *Watcher) Run(ctx context.Context, cluster dynamic.Interface) error {
