@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kopf-go/kopf/internal/conversion"
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/internal/registry"
@@ -128,6 +129,14 @@ func TestDerive(t *testing.T) {
 			"- {apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations, mutatingwebhookconfigurations], resourceNames: [mine.example.com], verbs: [get, patch]}",
 			`system - {apiGroups: [""], resources: [secrets], verbs: [create]}`, `system - {apiGroups: [""], resources: [secrets], resourceNames: [webhook], verbs: [get, update]}`,
 		}},
+		"conversions": {rbac.Input{Conversions: converting(t, "kopfexamples"), Settings: with(func(s *settings.Settings) {
+			s.Admission.Managed, s.Admission.Server = "mine.example.com", servers.Server{Secret: "system/webhook"}
+		})}, []string{
+			"- {apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations, mutatingwebhookconfigurations], resourceNames: [mine.example.com], verbs: [get, patch]}",
+			"- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], resourceNames: [kopfexamples.kopf.dev], verbs: [get, patch]}",
+			`system - {apiGroups: [""], resources: [secrets], verbs: [create]}`, `system - {apiGroups: [""], resources: [secrets], resourceNames: [webhook], verbs: [get, update]}`,
+		}},
+		"conversions that are not managed": {rbac.Input{Conversions: converting(t, "kopfexamples"), Settings: quiet}, nil},
 		"no admission handlers anymore": {rbac.Input{Settings: with(func(s *settings.Settings) {
 			s.Admission.Managed, s.Admission.Server = "mine.example.com", servers.Server{Secret: "system/webhook"}
 		})}, []string{
@@ -285,4 +294,14 @@ func TestPermissionsOfRequests(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", request, got, want)
 		}
 	}
+}
+
+// converting declares conversions of a resource.
+func converting(t *testing.T, plural string) conversion.Set {
+	t.Helper()
+	d, err := conversion.New(selector.New(plural), "v1", "v2", func(context.Context, *conversion.Call) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conversion.Set{d}
 }

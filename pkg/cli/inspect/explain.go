@@ -99,6 +99,7 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 		e.Notes = append(e.Notes, note)
 	}
 	e.Notes = append(e.Notes, c.unknownFields(ctx, found)...)
+	e.Notes = append(e.Notes, c.conversions(ctx, found)...)
 	return e, nil
 }
 

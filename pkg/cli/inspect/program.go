@@ -25,6 +25,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/webhook/configurations"
 )
 
 // Program describes an operator without running it.
@@ -272,6 +273,41 @@ func (c *Cluster) unknownFields(ctx context.Context, found discovery.SelectedRes
 	}
 	for _, problem := range c.inspector.UnknownFields(found, definition, c.Scheme) {
 		notes = append(notes, fmt.Sprintf("A handler is for a field that does not exist: %v", problem))
+	}
+	return notes
+}
+
+// conversions says how the objects of a resource are converted between versions, if the program declares that.
+func (c *Cluster) conversions(ctx context.Context, found discovery.SelectedResource) (notes []string) {
+	if len(c.Conversions) == 0 {
+		return nil
+	}
+	name := found.Plural + "." + found.Group
+	graphs, problems := c.Conversions.Resolve(c.served.Resources)
+	graph := graphs[name]
+	if graph == nil {
+		return nil
+	}
+	for _, problem := range problems {
+		notes = append(notes, problem.Error()+".")
+	}
+	look := c.CommandLine.Kubectl("get customresourcedefinitions " + name + " -o yaml")
+	definition, err := c.objects.Resource(discovery.CustomResourceDefinitions).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return []string{fmt.Sprintf("The operator converts its objects between the versions %s. Whether the API server lets it is unknown: %v. Ask a person who may see it: %s", strings.Join(graph.Versions(), ", "), err, look)}
+	}
+	if configurations.IsConverted(definition) {
+		notes = append(notes, fmt.Sprintf("The operator converts its objects between the versions %s.", strings.Join(graph.Versions(), ", ")))
+	} else {
+		notes = append(notes, fmt.Sprintf("The API server does not let the operator convert its objects between the versions %s: it drops the fields that other versions do not have. "+
+			"The operator writes spec.conversion of the definition with Settings.Admission.Managed. See what it is: %s", strings.Join(graph.Versions(), ", "), look))
+	}
+	usage, err := configurations.UsageOf(definition)
+	if err == nil {
+		err = graph.Missing(usage)
+	}
+	if err != nil {
+		notes = append(notes, fmt.Sprintf("Some of its objects cannot be converted: %v.", err))
 	}
 	return notes
 }

@@ -19,7 +19,7 @@ type Report struct {
 	// Refused says why the release would be refused, if it is a dry run.
 	Refused   []string         `json:"refused,omitempty"`
 	Resources []ResourceReport `json:"resources"`
-	// Webhooks are the managed webhook configurations that were removed.
+	// Webhooks are the managed webhook configurations and conversions that were removed.
 	Webhooks []string `json:"webhooks,omitempty"`
 	// Left says what the release does not remove.
 	Left []string `json:"left,omitempty"`

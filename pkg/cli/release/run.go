@@ -60,7 +60,13 @@ func (r *Releaser) Run(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, interrupted(ctx, err)
 	}
+	conversions, left, err := r.removeConversions(ctx)
+	if err != nil {
+		return nil, interrupted(ctx, err)
+	}
+	removed = append(removed, conversions...)
 	report.Webhooks = removed
+	report.Left = append(report.Left, left...)
 	if r.DryRun {
 		return report, nil
 	}

@@ -3,10 +3,16 @@ package release
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/webhook/configurations"
 )
 
 // webhookConfigurations are the resources of the configurations that operators manage.
@@ -38,4 +44,39 @@ func (r *Releaser) removeWebhooks(ctx context.Context) (removed []string, err er
 		}
 	}
 	return removed, nil
+}
+
+// removeConversions ends the conversion of objects by the operator in the definitions, and returns what it has changed, and
+// what stays because the API server needs it for objects of several versions.
+func (r *Releaser) removeConversions(ctx context.Context) (removed, left []string, err error) {
+	graphs, _ := r.Conversions.Resolve(r.served.Resources) // what is not served has no objects
+	for _, name := range slices.Sorted(maps.Keys(graphs)) {
+		if !r.All || r.Settings.Admission.Managed == "" {
+			left = append(left, fmt.Sprintf("The conversion in the definition %s, if the operator or you have written it: requests that need it fail without the operator.", name))
+			continue
+		}
+		definition, err := r.reading.Resource(discovery.CustomResourceDefinitions).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return removed, left, fmt.Errorf("the definition %s, whose objects the operator converts, cannot be read: %w", name, err)
+		}
+		removable, reason, err := configurations.IsConversionRemovable(definition)
+		switch {
+		case err != nil:
+			return removed, left, fmt.Errorf("the conversion in the definition %s: %w", name, err)
+		case reason != "":
+			left = append(left, fmt.Sprintf("The conversion in the definition %s: %s. Requests that need it fail without the operator. "+
+				"Migrate the objects to one version, and serve no other, before you uninstall it.", name, reason))
+			continue
+		case !removable: // it is not of this operator
+			continue
+		}
+		if !r.DryRun {
+			patch := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
+			if _, err := r.writing.Resource(discovery.CustomResourceDefinitions).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				return removed, left, fmt.Errorf("the conversion in the definition %s cannot be removed: %w", name, err)
+			}
+		}
+		removed = append(removed, "customresourcedefinitions/"+name+" (spec.conversion)")
+	}
+	return removed, left, nil
 }

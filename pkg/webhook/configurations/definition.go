@@ -189,7 +189,7 @@ func IsConversionRemovable(definition *unstructured.Unstructured) (removable boo
 	if err != nil || !isOurs(present, definition.GetName()) {
 		return false, "", err
 	}
-	usage, err := usageOf(definition)
+	usage, err := UsageOf(definition)
 	if err != nil {
 		return false, "", err
 	}
@@ -198,6 +198,12 @@ func IsConversionRemovable(definition *unstructured.Unstructured) (removable boo
 		return true, "", nil
 	}
 	return false, fmt.Sprintf("its objects are served as %s, and can be stored as %s", strings.Join(usage.Served, ", "), strings.Join(usage.Stored, ", ")), nil
+}
+
+// IsConverted reports whether the API server lets an operator of this library convert the objects of a definition.
+func IsConverted(definition *unstructured.Unstructured) bool {
+	present, err := ConversionOf(definition)
+	return err == nil && isOurs(present, definition.GetName())
 }
 
 // isOurs reports whether a conversion leads to an operator of this library.
@@ -220,8 +226,8 @@ func isOurs(present *apiextensionsv1.CustomResourceConversion, name string) bool
 	return strings.HasSuffix(path, "/"+conversionPath+name)
 }
 
-// usageOf returns what the versions of a definition are used for.
-func usageOf(definition *unstructured.Unstructured) (conversion.Usage, error) {
+// UsageOf returns what the versions of a definition are used for.
+func UsageOf(definition *unstructured.Unstructured) (conversion.Usage, error) {
 	var read struct {
 		Spec struct {
 			Versions []struct {
@@ -251,7 +257,7 @@ func usageOf(definition *unstructured.Unstructured) (conversion.Usage, error) {
 
 // reportMissing logs the conversions that the definition needs and that are not declared, when they change.
 func (w *writer) reportMissing(graph *conversion.Graph, definition *unstructured.Unstructured, state *definitionState) {
-	usage, err := usageOf(definition)
+	usage, err := UsageOf(definition)
 	if err == nil {
 		err = graph.Missing(usage)
 	}

@@ -57,6 +57,43 @@ func TestAnObjectIsExplainedWithoutAnOperator(t *testing.T) {
 	}
 }
 
+// The API server drops fields without a word if it does not let the operator convert the objects.
+func TestTheConversionOfAnObjectIsExplained(t *testing.T) {
+	same := func(context.Context, *kopf.Conversion) error { return nil }
+	registry := kopf.NewRegistry()
+	sites := kopf.Resource("kopf.dev", "sites")
+	registry.OnCreate(sites, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("fn"))
+	registry.OnConvert(sites, "v1beta1", "v1", same)
+	registry.OnConvert(sites, "v1", "v1beta1", same)
+	handlers, err := registry.Declarations().Handlers(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := cluster.Namespace(t)
+	site := testenv.NewObject("Site", namespace, "a", nil)
+	site.SetAPIVersion("kopf.dev/v1beta1")
+	if err := cluster.Client().Create(t.Context(), site); err != nil {
+		t.Fatal(err)
+	}
+	c, err := inspect.Connect(t.Context(), cluster.Config(), inspect.Program{Handlers: handlers, Conversions: registry.Declarations().Conversions(nil), Settings: settings.Default()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := c.Explain(t.Context(), inspect.Target{Kind: "sites", Namespace: namespace, Name: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(said.Notes, "\n")
+	for _, want := range []string{
+		"The API server does not let the operator convert its objects between the versions v1beta1, v1: it drops the fields that other versions do not have.",
+		`Some of its objects cannot be converted: sites.kopf.dev: no conversion leads from v1 to v1alpha1: declare kopf.OnConvert from "v1" to "v1alpha1"`,
+	} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("%q is not in:\n%s", want, notes)
+		}
+	}
+}
+
 func TestRolesAreDerivedFromTheCluster(t *testing.T) {
 	registry := kopf.NewRegistry()
 	registry.OnCreate(kopf.Resource("kopf.dev", "v1", "kopfexamples"), func(context.Context, *kopf.Change) error { return nil }, kopf.ID("fn"))

@@ -145,7 +145,7 @@ func (s *scene) program() inspect.Program {
 	s.t.Helper()
 	handlers, err := s.registry.Declarations().Handlers(nil)
 	s.Expect(err).NotTo(gomega.HaveOccurred())
-	return inspect.Program{Handlers: handlers, Settings: s.settings}
+	return inspect.Program{Handlers: handlers, Conversions: s.registry.Declarations().Conversions(nil), Settings: s.settings}
 }
 
 // release runs a release with the configuration.
