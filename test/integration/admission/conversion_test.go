@@ -354,10 +354,37 @@ func TestConversionFollowsItsDefinition(t *testing.T) {
 	err := cluster.Client().Create(t.Context(), c.object("v1", "late", "a", 1, ""))
 	c.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("conversion webhook")), "nothing is stored without the conversion")
 
+	// The next one lists objects that it must convert itself, before it is ready.
+	c.Expect(cluster.Client().Create(t.Context(), c.object("v1alpha1", "old", "a", 5, "note"))).To(gomega.Succeed())
+	r := c.registry()
+	seen := make(chan map[string]any, 10)
+	r.OnCreate(kopf.Resource(c.group, "v1", "sites"), func(_ context.Context, c *kopf.Change) error {
+		seen <- c.Spec().Map()
+		return nil
+	}, kopf.ID("see"))
+	next := c.start(r)
+	c.Eventually(seen).Should(gomega.Receive(gomega.Equal(map[string]any{"name": "a", "number": int64(5), "notes": "note"})))
+	next.Stop()
+
 	c.change(func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions = d.Spec.Versions[:1] })
 	again := c.start(c.registry())
 	again.Stop()
 	c.Expect(c.strategy()).To(gomega.Equal("None"))
+}
+
+// The webhook server of a manager converts, too. A kubebuilder project has its own way to write spec.conversion.
+func TestTheServerOfAManagerConverts(t *testing.T) {
+	t.Parallel()
+	c := newConverted(t)
+	c.install()
+	o := start(t, c.registry())
+	c.change(func(d *apiextensionsv1.CustomResourceDefinition) {
+		d.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
+			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: new(o.url + "/convert/" + d.Name), CABundle: o.ca},
+			ConversionReviewVersions: []string{"v1"},
+		}}
+	})
+	c.awaitConversion()
 }
 
 // Conversions need a server, as admission handlers do.
