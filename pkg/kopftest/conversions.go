@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-
 	"testing"
 
 	"github.com/go-logr/logr"

@@ -24,6 +24,13 @@
 // other; of one kind, the first counts. There are no retries. The response has a patch only if
 // no handler has failed.
 //
+// # Conversions
+//
+// At "/convert/NAME", the objects of the definition with the name are converted to another
+// version. All of them are answered, in their order, or the review fails with the name of each
+// object that cannot be converted. Conversions are answered before the operator is ready: the
+// API server needs them to list the objects.
+//
 // # Errors
 //
 // A malformed request gets a 400 and an explanation, a body that is too large gets a

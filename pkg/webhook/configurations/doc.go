@@ -22,6 +22,9 @@
 //   - A configuration is created when there is a webhook for it, and never deleted:
 //     without webhooks it has no effect, and its annotations may belong to others.
 //   - Where cert-manager injects the CA bundle, its bundle stays.
+//   - Of the definitions whose objects the operator converts, only spec.conversion is written.
+//     It stays as long as objects are stored or served in several versions: without it, the API
+//     server would drop fields.
 //   - Webhooks do not match the operator's own lease and, by default, its namespace.
 //     Kubernetes calls no webhooks for webhook configurations.
 //

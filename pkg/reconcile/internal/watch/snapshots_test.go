@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -162,5 +164,47 @@ func TestDeletedObjectIsIndexed(t *testing.T) {
 				t.Errorf("%q is indexed, and %v are left", indexed, s.kept.all())
 			}
 		})
+	}
+}
+
+// The API server can show other contents of the same versions, as when it begins to convert objects.
+func TestListThatIsAskedForIsCompared(t *testing.T) {
+	var got []string
+	kept := &snapshots{
+		index: func(object.WatchEvent) {}, beginAnew: func(*object.Snapshot) {},
+		observe: func(event object.WatchEvent) {
+			got = append(got, string(event.Type)+" "+event.Snapshot.GetResourceVersion())
+		},
+		objects: map[types.NamespacedName]*object.Snapshot{}, listed: true,
+	}
+	content := func(size string) *object.Snapshot {
+		read, err := object.ParseSnapshot([]byte(`{"metadata":{"name":"one","uid":"u","resourceVersion":"7"},"size":` + size + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return read
+	}
+	list := func(size string, asked bool) {
+		done := make(chan struct{})
+		if asked {
+			kept.relisted.Store(&done)
+		}
+		kept.replace([]*object.Snapshot{content(size)}, "9", false)
+		if !asked {
+			return
+		}
+		select {
+		case <-done:
+		default:
+			t.Error("the one who asks still waits")
+		}
+	}
+	list("1", false)
+	list("2", false) // cannot happen without a reason, and is not looked for
+	list("2", true)
+	list("3", true)
+	list("4", false)
+	if want := "ADDED 7, MODIFIED 7"; strings.Join(got, ", ") != want || kept.all()[0].Body().Raw()["size"] != int64(4) {
+		t.Errorf("got %v", got)
 	}
 }
