@@ -17,12 +17,14 @@ import (
 //
 // Specification: Admission control, "Webhook management".
 type Admission struct {
-	// Server receives the admission reviews. There is no default, because it depends on the
-	// cluster. An operator with admission handlers and without a server does not start.
+	// Server receives the admission reviews and the conversion reviews. There is no default, because it
+	// depends on the cluster. An operator with admission handlers or conversions and without a server does
+	// not start.
 	Server AdmissionServer
 	// Managed is the name of the validating and of the mutating webhook configuration that
 	// the operator writes for its handlers: "auto.kopf.dev". The operator replaces all
-	// webhooks in them, so each operator needs another name. Default: none; you write the
+	// webhooks in them, so each operator needs another name. With any name, it also writes spec.conversion
+	// of the definitions whose objects it converts. Default: none; you write the
 	// configurations, and the operator logs a manifest for them. They have the name of
 	// the operator there (Settings.Name), if it is a valid name of an object; else,
 	// "auto.kopf.dev".

@@ -201,3 +201,12 @@ func TestInvalidConversionReviewsAreExplained(t *testing.T) {
 		})
 	}
 }
+
+// A handler can have an id that looks like the path of a conversion.
+func TestHandlersAreCalledAtTheirPaths(t *testing.T) {
+	h := &handlers{t: t}
+	h.validate("convert/sizes", admit)
+	if got := ask(t, h.serve(), "/convert/sizes", review(example(nil))); !got.Allowed {
+		t.Errorf("got %v", got)
+	}
+}

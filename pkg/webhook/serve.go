@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/webhook/configurations"
 )
 
@@ -35,7 +36,8 @@ func (w *webhook) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	defer cancel()
 	about := "An admission review could not be answered."
 	answer := w.review
-	if definition, ok := configurations.DefinitionAt(in.URL.Path); ok {
+	_, isHandler := w.handlersAt(in.URL.Path)
+	if definition, ok := configurations.DefinitionAt(in.URL.Path); ok && !isHandler {
 		about = "A conversion review could not be answered."
 		answer = func(ctx context.Context, out http.ResponseWriter, in *http.Request) ([]byte, error) {
 			return w.convert(ctx, out, in, definition)
@@ -68,7 +70,7 @@ func (w *webhook) review(ctx context.Context, out http.ResponseWriter, in *http.
 		out.Header().Set("Retry-After", "1") // the API server retries as long as its own timeout allows
 		return nil, newHTTPError(http.StatusServiceUnavailable, "the operator is not ready: %w", err)
 	}
-	handlers, found := w.paths[strings.TrimSuffix(strings.TrimPrefix(in.URL.Path, "/"), "/")]
+	handlers, found := w.handlersAt(in.URL.Path)
 	if !found {
 		return nil, newHTTPError(http.StatusNotFound, "there is no admission handler with the id %q: "+
 			"correct the webhook configuration, or update the operator", in.URL.Path)
@@ -85,6 +87,12 @@ func (w *webhook) review(ctx context.Context, out http.ResponseWriter, in *http.
 	answer := w.evaluate(ctx, request, handlers).response()
 	end(answer)
 	return json.Marshal(answer)
+}
+
+// handlersAt returns the handlers that are called at the path of a request.
+func (w *webhook) handlersAt(path string) (handlers registry.Handlers, found bool) {
+	handlers, found = w.paths[strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/")]
+	return handlers, found
 }
 
 // checkMethod returns an error for requests that are not reviews.
