@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/storage"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -53,11 +54,12 @@ type trial struct {
 	processes *processes
 	logs      []string     // the files
 	kopf      map[int]bool // the numbers of the processes of Kopf
+	former    map[int]bool // and of those that know neither the order of handlers nor schedules
 }
 
 // newTrial makes a namespace, and starts the journal and the watch of a seed.
 func (a *arena) newTrial(ctx context.Context, seed uint64) (r *trial, stop func() error, err error) {
-	r = &trial{arena: a, history: newHistory(), kopf: map[int]bool{}, namespace: fmt.Sprintf("seed-%d", seed)}
+	r = &trial{arena: a, history: newHistory(), kopf: map[int]bool{}, former: map[int]bool{}, namespace: fmt.Sprintf("seed-%d", seed)}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}}
 	if err := a.cluster.Client().Create(ctx, namespace); err != nil {
 		return nil, nil, err
@@ -125,6 +127,14 @@ func (r *trial) act(ctx context.Context, a action) error {
 			return err
 		}
 		obj.Object["spec"] = content["spec"]
+		if a.missed > 0 {
+			now := time.Now().UTC().Truncate(time.Minute)
+			run := &storage.Record{Started: now.Add(-time.Duration(a.missed) * time.Minute), Stopped: now, Retries: 1, Success: true}
+			if text, err = json.Marshal(run); err != nil {
+				return err
+			}
+			obj.SetAnnotations(map[string]string{prefix + runName: string(text)})
+		}
 		return r.cluster.Client().Create(ctx, obj)
 	case update:
 		return r.cluster.Client().Patch(ctx, obj, client.RawPatch(types.MergePatchType, text))
@@ -138,6 +148,9 @@ func (r *trial) start(p party) (*process, error) {
 	number := r.history.next("The operator starts: " + p.name)
 	if p.isKopf {
 		r.kopf[number] = true
+	}
+	if p.isFormer {
+		r.former[number] = true
 	}
 	log := filepath.Join(r.dir, fmt.Sprintf("%s-%d.log", r.namespace, number))
 	r.logs = append(r.logs, log)

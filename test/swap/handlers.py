@@ -62,6 +62,11 @@ kopf.on.resume(*resource, id="resumed", backoff=backoff)(following("resumed"))
 kopf.on.delete(*resource, id="delete_one", backoff=backoff)(following("delete_one"))
 kopf.on.delete(*resource, id="delete_two", backoff=backoff)(following("delete_two"))
 
+# Kopf knows no order, and no schedule.
+for each in ("again", "rescue", "second", "first"):
+    kopf.on.create(*resource, id=each, backoff=backoff)(following(each))
+    kopf.on.update(*resource, id=each, backoff=backoff)(following(each))
+
 
 @kopf.on.create(*resource, id="parent", backoff=backoff)
 @kopf.on.update(*resource, id="parent", backoff=backoff)

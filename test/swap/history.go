@@ -24,11 +24,15 @@ type call struct {
 	Old     *int64 `json:"old"`
 	New     *int64 `json:"new"`
 	Outcome string `json:"outcome"`
+	Run     string `json:"run"` // of a schedule
 }
 
 func (c *call) String() string {
 	text := fmt.Sprintf("%s %s of %s, retry %d, step %d, %s to %s, version %s", c.Phase, c.Handler, c.Reason, c.Retry, c.Step,
 		number(c.Old), number(c.New), c.Version)
+	if c.Run != "" {
+		text += ", run " + c.Run
+	}
 	if c.Phase == "end" {
 		return text + ": " + c.Outcome
 	}

@@ -7,8 +7,9 @@
 //
 // Each seed has a few objects, which are created, changed, and deleted while one operator after
 // another is killed or stopped, and the other one continues. Both have the same handlers
-// (operator/main.go, handlers.py): for creations, updates, a field, resumptions, and deletions, and
-// sub-handlers. The objects say which attempts fail. The handlers write all calls to a journal, and
+// (operator/main.go, handlers.py): for creations, updates, a field, resumptions, and deletions,
+// sub-handlers, and handlers that follow others. Those of this library also have a timer with a
+// schedule. The objects say which attempts fail. The handlers write all calls to a journal, and
 // a watch has all versions of the objects. From both, oracle.go finds what must not happen:
 //
 //   - A handler is called again although the object has the record that it has ended.
@@ -18,6 +19,10 @@
 //   - The result of a handler is lost.
 //   - A deletion does not end, or ends before its handlers have.
 //   - Between builds of this library: a handler misses a change, or sees one twice.
+//   - A build that knows the order of handlers does not keep it. Kopf calls them in any order; its
+//     records count as those of this library do.
+//   - A run of the schedule is made again although it is stored, or is left out; or an operator that
+//     does not know schedules, such as Kopf, changes the record of the last run.
 //
 // What happens depends on the seed, when it happens also on the machine: repeat a seed several
 // times. The operators run on a temporary control plane, whose programs `make envtest-assets`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -58,6 +59,37 @@ func (t *tale) called(id, reason string, retry int, before *int64, step int64, o
 	}
 }
 
+// twice adds two steps for the changes from 1 to 2 and from 3 to 4, and only the first one, with an outcome, in between.
+func (t *tale) twice(outcome string, done map[string]any) {
+	for _, step := range []int64{2, 4} {
+		base := maps.Clone(done)
+		base[baseName] = fmt.Sprintf(`{"spec":{"step":%d}}`, step-1)
+		t.stored(step, base)
+		t.called("first", "update", 0, ptr(step-1), step, "success")
+		base = maps.Clone(base)
+		base["first"] = success
+		t.stored(step, base)
+		t.called("second", "update", 0, ptr(step-1), step, "success")
+		t.stored(step, map[string]any{baseName: fmt.Sprintf(`{"spec":{"step":%d}}`, step)})
+		if step == 2 {
+			t.stored(3, map[string]any{baseName: baseOf2})
+			t.called("first", "update", 0, ptr(2), 3, outcome)
+			t.stored(3, map[string]any{baseName: `{"spec":{"step":3}}`})
+		}
+	}
+}
+
+// ran adds a call of the timer.
+func (t *tale) ran(at, outcome string) {
+	for _, phase := range []string{"start", "end"} {
+		c := call{Process: t.process, Phase: phase, Handler: "backup", Name: "one", Run: "2000-01-01T" + at + "Z"}
+		if phase == "end" {
+			c.Outcome = outcome
+		}
+		t.events = append(t.events, event{at: time.Unix(int64(len(t.events)), 0), process: t.process, object: "one", call: &c})
+	}
+}
+
 func (t *tale) gone() {
 	t.version++
 	t.events = append(t.events, event{object: "one", version: &version{number: uint64(t.version), gone: true}}) //nolint:gosec // small
@@ -70,6 +102,10 @@ const (
 	baseOf2 = `{"spec":{"step":2}}`
 	success = `{"purpose":"update","retries":1,"success":true}`
 	retried = `{"purpose":"update","retries":1}`
+	failure = `{"purpose":"update","retries":1,"failure":true}`
+	skipped = `{"purpose":"update","retries":0,"success":true,"message":"its turn never comes: x"}`
+	run0    = `{"started":"2000-01-01T00:00:00+00:00","retries":1,"success":true}`
+	run1    = `{"started":"2000-01-01T00:01:00+00:00","retries":1,"success":true}`
 )
 
 func TestOracle(t *testing.T) {
@@ -169,6 +205,68 @@ func TestOracle(t *testing.T) {
 			t.deleted = true
 			t.stored(1, none)
 		}, false, "its deletion has not ended"},
+		"steps in their order": {func(t *tale) {
+			t.called("first", "update", 0, ptr(1), 2, "success")
+			t.stored(2, map[string]any{baseName: baseOf1, "first": success})
+			t.called("second", "update", 0, ptr(1), 2, "permanent")
+			t.stored(2, map[string]any{baseName: baseOf1, "first": success, "second": failure})
+			t.called("rescue", "update", 0, ptr(1), 2, "success")
+			t.stored(2, map[string]any{baseName: baseOf1, "first": success, "second": failure, "rescue": success})
+			t.called("again", "update", 0, ptr(1), 2, "success")
+			t.stored(2, done)
+		}, false, ""},
+		"a step that is skipped, and called for the next change": {func(t *tale) { t.twice("permanent", done) }, false, ""},
+		"a step that misses a change":                            {func(t *tale) { t.twice("success", done) }, false, "second of update, retry 0, step 4: it is called with the change from 3 to 4 after that to 2"},
+		"a step before the one that it follows": {func(t *tale) {
+			t.called("second", "update", 0, ptr(1), 2, "success")
+			t.stored(2, map[string]any{baseName: baseOf1, "second": success})
+			t.called("first", "update", 0, ptr(1), 2, "success")
+			t.stored(2, done)
+		}, false, "first has not succeeded"},
+		"a step after a failure": {func(t *tale) {
+			t.called("first", "update", 0, ptr(1), 2, "permanent")
+			t.stored(2, map[string]any{baseName: baseOf1, "first": failure})
+			t.called("second", "update", 0, ptr(1), 2, "success")
+			t.stored(2, done)
+		}, false, "first has not succeeded"},
+		"a way back without a failure": {func(t *tale) {
+			t.called("rescue", "update", 0, ptr(1), 2, "success")
+			t.stored(2, done)
+		}, false, "none of first, second has failed"},
+		"a step that is skipped without a reason": {func(t *tale) {
+			t.stored(2, map[string]any{baseName: baseOf1, "first": success, "second": skipped})
+			t.stored(2, done)
+		}, true, "second is skipped in version 2, in which first has not failed"},
+		"a way back that is skipped without a reason": {func(t *tale) {
+			t.stored(2, map[string]any{baseName: baseOf1, "first": success, "second": failure, "rescue": skipped})
+			t.stored(2, done)
+		}, true, "rescue is skipped in version 2"},
+		"runs": {func(t *tale) {
+			t.stored(1, map[string]any{baseName: baseOf1, runName: run0})
+			t.ran("00:01:00", "temporary")
+			t.ran("00:01:00", "success")
+			t.stored(1, map[string]any{baseName: baseOf1, runName: run1})
+			t.process = 2
+			t.ran("00:02:00", "success")
+		}, false, ""},
+		"a run again": {func(t *tale) {
+			t.stored(1, map[string]any{baseName: baseOf1, runName: run1})
+			t.process = 2
+			t.ran("00:01:00", "success")
+		}, false, "the run is stored already"},
+		"a run that is left out": {func(t *tale) {
+			t.stored(1, map[string]any{baseName: baseOf1, runName: run0})
+			t.ran("00:02:00", "success")
+			t.stored(1, map[string]any{baseName: baseOf1, runName: strings.ReplaceAll(run1, "00:01:00", "00:02:00")})
+		}, false, "is stored after that of"},
+		"a run without a call": {func(t *tale) {
+			t.stored(1, map[string]any{baseName: baseOf1, runName: run0})
+			t.stored(1, map[string]any{baseName: baseOf1, runName: run1})
+		}, false, "its last call has the outcome"},
+		"a run that is lost": {func(t *tale) {
+			t.stored(1, map[string]any{baseName: baseOf1, runName: run0})
+			t.stored(1, none)
+		}, false, "has lost the last run"},
 		"a finalizer that is removed too early": {func(t *tale) {
 			t.free = true
 			t.stored(1, none)
@@ -184,7 +282,7 @@ func TestOracle(t *testing.T) {
 			if test.kopf {
 				kopf = map[int]bool{99: true} // another one
 			}
-			found := newJudge(tale.events, kopf).judge()
+			found := newJudge(tale.events, kopf, kopf).judge()
 			text := strings.Join(found, "\n")
 			if test.want == "" && text != "" || !strings.Contains(text, test.want) || len(found) > 1 {
 				t.Errorf("got %q, want %q", text, test.want)
@@ -238,11 +336,11 @@ func TestKnownRepetitions(t *testing.T) {
 			tale := &tale{process: 1, results: map[string]any{}}
 			tale.stored(1, map[string]any{baseName: `{"spec":{"step":0}}`})
 			test.tell(tale)
-			j := newJudge(tale.events, map[int]bool{test.kopf: true})
+			j := newJudge(tale.events, map[int]bool{test.kopf: true}, nil)
 			if found := j.judge(); len(found) > 0 || j.known[test.want] == 0 {
 				t.Errorf("with Kopf: %q, %v", found, j.known)
 			}
-			if found := newJudge(tale.events, map[int]bool{99: true}).judge(); !strings.Contains(strings.Join(found, "\n"), "it is called again") {
+			if found := newJudge(tale.events, map[int]bool{99: true}, nil).judge(); !strings.Contains(strings.Join(found, "\n"), "it is called again") {
 				t.Errorf("without Kopf: %q", found)
 			}
 		})
@@ -264,7 +362,7 @@ func TestAProcessResumesOnce(t *testing.T) {
 		tale.process = again.process
 		tale.called("resumed", "update", 0, nil, 1, "success")
 		tale.stored(1, map[string]any{baseName: baseOf1})
-		if found := newJudge(tale.events, nil).judge(); len(found) != again.want {
+		if found := newJudge(tale.events, nil, nil).judge(); len(found) != again.want {
 			t.Errorf("%v: %q", again, found)
 		}
 	}

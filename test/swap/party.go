@@ -4,7 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"os"
@@ -26,13 +26,15 @@ type party struct {
 	name    string
 	command string // for a shell
 	isKopf  bool
+	// isFormer is set for Kopf, and for a build of this library that has neither the order of handlers nor schedules.
+	isFormer bool
 }
 
 //go:embed handlers.py
 var kopfHandlers []byte
 
-//go:embed operator/main.go
-var operatorSource []byte
+//go:embed operator/main.go operator/later.go operator/former.go
+var operatorSources embed.FS
 
 // prepare builds both operators in dir.
 func prepare(ctx context.Context, dir string, o options) (parties [2]party, err error) {
@@ -67,7 +69,7 @@ func prepareKopf(dir, command string) (party, error) {
 		return party{}, fmt.Errorf("the command of -kopf cannot be run: %w; install Kopf, or correct the command", err)
 	}
 	file := filepath.Join(dir, "handlers.py")
-	return party{name: kopf, command: strings.ReplaceAll(command, "{file}", file), isKopf: true}, os.WriteFile(file, kopfHandlers, 0o600)
+	return party{name: kopf, command: strings.ReplaceAll(command, "{file}", file), isKopf: true, isFormer: true}, os.WriteFile(file, kopfHandlers, 0o600)
 }
 
 // prepareBuild builds the operator with the library as it is in a git ref, or in the work tree.
@@ -82,17 +84,25 @@ func prepareBuild(ctx context.Context, root, dir, ref string) (party, error) {
 			return party{}, fmt.Errorf("reading the sources of %s: %w", ref, err)
 		}
 	}
-	program := filepath.Join(dir, "operator")
+	p := party{name: name, command: filepath.Join(dir, "operator")}
+	tags := ""
+	schedules, err := filepath.Glob(filepath.Join(tree, "internal", "schedule", "*.go"))
+	if err != nil {
+		return party{}, err
+	}
+	if len(schedules) == 0 {
+		p.isFormer, tags = true, "former"
+	}
 	// The paths are trimmed so that the build cache is used although the folder is a new one.
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./test/swap/operator")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-o", p.command, "./test/swap/operator")
 	build.Dir = tree
 	if output, err := build.CombinedOutput(); err != nil {
 		return party{}, fmt.Errorf("building the operator with %s: %w\n%s", name, err, output)
 	}
 	if tree != root {
-		return party{name: name, command: program}, os.RemoveAll(tree)
+		return p, os.RemoveAll(tree)
 	}
-	return party{name: name, command: program}, nil
+	return p, nil
 }
 
 // extract writes the library of a commit below dir, with the operator of this program.
@@ -109,11 +119,11 @@ func extract(ctx context.Context, root, dir, commit string) (tree string, err er
 	if err := os.CopyFS(tree, files); err != nil {
 		return "", err
 	}
-	operator := filepath.Join(tree, "test", "swap", "operator")
-	if err := os.MkdirAll(operator, 0o700); err != nil {
+	swap := filepath.Join(tree, "test", "swap")
+	if err := os.MkdirAll(swap, 0o700); err != nil {
 		return "", err
 	}
-	return tree, os.WriteFile(filepath.Join(operator, "main.go"), operatorSource, 0o600)
+	return tree, os.CopyFS(swap, operatorSources)
 }
 
 func git(ctx context.Context, root string, args ...string) ([]byte, error) {

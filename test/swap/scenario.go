@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -28,6 +29,9 @@ type action struct {
 	verb   verb
 	object string
 	spec   map[string]any
+	// missed is how many runs of the schedule an object has missed when it is created, according to the record
+	// of its last run; 0: it has no record.
+	missed int
 }
 
 type verb string
@@ -72,7 +76,15 @@ func (e ending) String() string {
 // an object are those of its items.
 var handlerIDs = []string{
 	"create_one", "create_two", "update", "both", "field/spec.a", "parent", "parent/x", "parent/y", "parent/z", "resumed", "delete_one", "delete_two",
+	"first", "second", "rescue", "again",
 }
+
+// Handlers with an order are skipped if their turn never comes: they follow the success of one handler, or a failure of
+// one of several. Only a build of this library that knows the order keeps it.
+var (
+	follows        = map[string]string{"second": "first", "again": "rescue"}
+	followsFailure = map[string][]string{"rescue": {"first", "second"}}
+)
 
 // newScenario makes the scenario of a seed.
 func newScenario(seed uint64) scenario {
@@ -110,6 +122,7 @@ func (s *scenario) addObject(dice *rand.Rand, name string) {
 		change := action{verb: update, object: name, spec: map[string]any{"step": step, "a": changed, "items": items, "plan": plans(dice)}}
 		if step == 1 {
 			change.verb = create
+			change.missed = dice.IntN(4) * dice.IntN(4)
 		}
 		s.add(dice, at, change)
 		at = min(last, at+[]int{0, 1, 1, 2}[dice.IntN(4)])
@@ -147,7 +160,7 @@ type handlerPlan struct {
 
 func plans(dice *rand.Rand) map[string]any {
 	all := map[string]any{}
-	for _, id := range handlerIDs {
+	for _, id := range append(slices.Clip(handlerIDs), "backup") {
 		p := handlerPlan{Takes: dice.IntN(4) * dice.IntN(80), Delay: 100 + dice.IntN(900), With: "temporary", Result: id != "resumed"}
 		if dice.IntN(3) == 0 {
 			p.With = "error"
@@ -155,7 +168,11 @@ func plans(dice *rand.Rand) map[string]any {
 		if dice.IntN(5) < 2 {
 			p.Fails = 1 + dice.IntN(3)
 		}
-		if dice.IntN(30) == 0 && id != "parent" { // it would end its sub-handlers, too
+		often := 30
+		if id == "first" || id == "second" {
+			often = 3
+		}
+		if dice.IntN(often) == 0 && id != "parent" { // it would end its sub-handlers, too
 			p.Fails, p.With = 5, "permanent"
 		}
 		text, err := json.Marshal(p)

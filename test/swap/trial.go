@@ -88,7 +88,7 @@ func (a *arena) swap(ctx context.Context, parties [2]party, seed uint64) result 
 	result.history = r.history
 	result.broken, err = r.live(ctx, newScenario(seed), parties, &result.counts)
 	result.err = errors.Join(err, stop())
-	j := newJudge(r.history.all(), r.kopf)
+	j := newJudge(r.history.all(), r.kopf, r.former)
 	result.broken = append(result.broken, j.judge()...)
 	result.known = j.known
 	result.count(r.history.all())
@@ -232,26 +232,28 @@ func (r *trial) untilAtRest(ctx context.Context, p *process) error {
 		case <-events:
 			continue
 		case <-quiet:
-			if len(unfinished(r.history.all())) == 0 {
+			if len(r.unfinished()) == 0 {
 				return nil
 			}
 		case <-deadline:
-			return fmt.Errorf("not finished after %s: %s", r.patience, strings.Join(unfinished(r.history.all()), ", "))
+			return fmt.Errorf("not finished after %s: %s", r.patience, strings.Join(r.unfinished(), ", "))
 		}
 	}
 }
 
-// unfinished returns the objects that operators have something to do for.
-func unfinished(events []event) []string {
+// unfinished returns the objects that the last operator has something to do for.
+func (r *trial) unfinished() []string {
 	last := map[string]*version{}
-	for _, e := range events {
+	process := 0
+	for _, e := range r.history.all() {
+		process = e.process
 		if e.version != nil {
 			last[e.object] = e.version
 		}
 	}
 	var names []string
 	for name, v := range last {
-		if !v.isAtRest() {
+		if !v.isAtRest() || !r.former[process] && v.hasMissed(time.Now()) {
 			names = append(names, name)
 		}
 	}
@@ -288,7 +290,7 @@ func (r *trial) readLogs() (broken []string, err error) {
 			return broken, err
 		}
 		for line := range strings.Lines(string(text)) {
-			if alarming.MatchString(line) {
+			if alarming.MatchString(line) && !strings.Contains(line, "context canceled") { // by a stop
 				broken = append(broken, "the log of an operator: "+strings.TrimSpace(line))
 			}
 		}

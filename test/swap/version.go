@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -18,7 +19,8 @@ const (
 	prefix    = "kopf.zalando.org/"
 	baseName  = "last-handled-configuration"
 	cycleName = baseName + "-started"
-	touchName = "touch-dummy" // Kopf writes it to wake itself up
+	touchName = "touch-dummy"     // Kopf writes it to wake itself up
+	runName   = "backup.schedule" // the last run of the timer, which Kopf does not know
 	finalizer = prefix + "KopfFinalizerMarker"
 )
 
@@ -30,6 +32,7 @@ type version struct {
 	base     *int64                     // the step of the base
 	records  map[string]*storage.Record // by the names of the annotations
 	cycle    *openCycle                 // nil: there is none
+	run      *storage.Record            // the last one of the schedule; nil: there was none
 	held     bool                       // by the finalizer
 	deleting bool
 	gone     bool
@@ -43,6 +46,8 @@ type openCycle struct {
 	First  essence
 	States []essence
 	At     map[string]int
+
+	Failed, Skipped []string
 }
 
 // essence is a state of the object.
@@ -55,6 +60,9 @@ func (c *openCycle) String() string {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.At)) {
 		text += fmt.Sprintf(", %s at %d", id, c.At[id])
+	}
+	if len(c.Failed)+len(c.Skipped) > 0 {
+		text += fmt.Sprintf(", failed %v, skipped %v", c.Failed, c.Skipped)
 	}
 	return text
 }
@@ -106,6 +114,10 @@ func (v *version) read(name, text string) error {
 	if err := json.Unmarshal([]byte(text), record); err != nil {
 		return err
 	}
+	if name == runName {
+		v.run = record
+		return nil
+	}
 	v.records[name] = record
 	return nil
 }
@@ -140,6 +152,9 @@ func (v *version) String() string {
 	if v.cycle != nil {
 		words = append(words, v.cycle.String())
 	}
+	if v.run != nil {
+		words = append(words, "last run "+v.run.Started.Format(time.RFC3339))
+	}
 	flags := []struct {
 		name string
 		set  bool
@@ -155,4 +170,9 @@ func (v *version) String() string {
 // isAtRest reports whether operators have nothing left to do.
 func (v *version) isAtRest() bool {
 	return v.gone || !v.deleting && len(v.records) == 0 && v.base != nil && *v.base == v.step
+}
+
+// hasMissed reports whether a run of the schedule is late.
+func (v *version) hasMissed(now time.Time) bool {
+	return !v.gone && !v.deleting && v.run != nil && now.Sub(v.run.Started) > time.Minute+10*time.Second
 }

@@ -1,6 +1,7 @@
 // Command operator is the operator that test/swap runs. It compiles with every state of the
 // repository that can be swapped, so it uses only what all of them have: untyped handlers, which
-// are literals. handlers.py is the same operator for Kopf.
+// are literals. What former states do not have is in later.go; former.go is in its place there.
+// handlers.py is the same operator for Kopf.
 //
 // The object says what its handlers do: spec.plan has the attempts that fail, by the id of the
 // handler. The handlers report the start and the end of every call to the journal of test/swap.
@@ -65,6 +66,7 @@ func declare(registry *kopf.Registry) {
 	registry.OnResume(examples, follow("resumed"), kopf.ID("resumed"), kopf.Backoff(backoff))
 	registry.OnDelete(examples, follow("delete_one"), kopf.ID("delete_one"), kopf.Backoff(backoff))
 	registry.OnDelete(examples, follow("delete_two"), kopf.ID("delete_two"), kopf.Backoff(backoff))
+	declareOrdered(registry, examples, backoff)
 }
 
 // parent has a sub-handler for each item.
@@ -87,37 +89,46 @@ func follow(id string) func(context.Context, *kopf.Change) error {
 		if err := report(ctx, e); err != nil {
 			return err
 		}
-		p := plan{}
-		if text, ok := c.Spec().String("plan", id); ok {
-			if err := json.Unmarshal([]byte(text), &p); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-time.After(time.Duration(p.Takes) * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		e.Phase, e.Outcome = "end", "success"
-		if c.Retry() < p.Fails {
-			e.Outcome = cmp.Or(p.With, "temporary")
-		}
-		if err := report(ctx, e); err != nil {
+		text, _ := c.Spec().String("plan", id)
+		p, err := e.follow(ctx, text)
+		if err != nil {
 			return err
-		}
-		switch e.Outcome {
-		case "temporary":
-			return kopf.Temporary(errors.New("later"), time.Duration(p.Delay)*time.Millisecond)
-		case "error":
-			return errors.New("an error")
-		case "permanent":
-			return kopf.Permanent(errors.New("never"))
 		}
 		if p.Result {
 			c.SetResult(map[string]any{"step": e.Step})
 		}
 		return nil
 	}
+}
+
+// follow does what the plan in the text says, and reports the end of the call that the entry is about.
+func (e entry) follow(ctx context.Context, text string) (p plan, err error) {
+	if text != "" {
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			return p, err
+		}
+	}
+	select {
+	case <-time.After(time.Duration(p.Takes) * time.Millisecond):
+	case <-ctx.Done():
+		return p, ctx.Err()
+	}
+	e.Phase, e.Outcome = "end", "success"
+	if e.Retry < p.Fails {
+		e.Outcome = cmp.Or(p.With, "temporary")
+	}
+	if err := report(ctx, e); err != nil {
+		return p, err
+	}
+	switch e.Outcome {
+	case "temporary":
+		return p, kopf.Temporary(errors.New("later"), time.Duration(p.Delay)*time.Millisecond)
+	case "error":
+		return p, errors.New("an error")
+	case "permanent":
+		return p, kopf.Permanent(errors.New("never"))
+	}
+	return p, nil
 }
 
 // stepOf returns the step of an essence, or the number of a field.
@@ -155,6 +166,7 @@ type entry struct {
 	Old     *int64 `json:"old"`
 	New     *int64 `json:"new"`
 	Outcome string `json:"outcome"`
+	Run     string `json:"run,omitempty"` // of a schedule
 }
 
 // report returns when the journal has the entry.
