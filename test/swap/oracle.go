@@ -266,14 +266,26 @@ func (s *subject) excuse(a, ended *attempt, between []*attempt) string {
 	if a.Reason != "delete" {
 		return ""
 	}
-	if record == nil && s.kopf[ended.Process] {
-		return keptByKopf
-	}
+	by, left := s.forgotBy(ended)
 	isOfEndedCycle := func(r *storage.Record) bool { return r.Purpose != cause.Delete }
-	if byKopf && slices.ContainsFunc(slices.Collect(maps.Values(stored.records)), isOfEndedCycle) {
+	if (byKopf || s.kopf[by]) && slices.ContainsFunc(slices.Collect(maps.Values(stored.records)), isOfEndedCycle) {
 		return forgottenByKopf
 	}
+	if s.kopf[by] && left == 0 {
+		return keptByKopf
+	}
 	return ""
+}
+
+// forgotBy returns the process that has removed the record of an attempt that has ended, or ended its cycle, and how many
+// records it has left.
+func (s *subject) forgotBy(ended *attempt) (process, left int) {
+	for _, e := range s.events[ended.stored:] {
+		if e.version != nil && e.version.record(ended.Handler) == nil {
+			return e.process, len(e.version.records)
+		}
+	}
+	return 0, 0
 }
 
 // judgeRetries finds handlers that have failed temporarily, and are not called again.

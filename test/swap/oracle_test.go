@@ -319,6 +319,17 @@ func TestKnownRepetitions(t *testing.T) {
 			t.called("delete_one", "delete", 0, nil, 1, "success")
 			t.gone()
 		}, 2, forgottenByKopf},
+		forgottenByKopf + " that has made the call": {func(t *tale) {
+			t.deleted = true
+			t.stored(1, map[string]any{baseName: baseOf1, "both": retried})
+			t.called("delete_one", "delete", 0, nil, 1, "success")
+			t.stored(1, deleted)
+			t.stored(1, map[string]any{baseName: baseOf1})
+			t.process = 2
+			t.called("delete_one", "delete", 0, nil, 1, "success")
+			t.called("delete_two", "delete", 0, nil, 1, "success")
+			t.gone()
+		}, 1, forgottenByKopf},
 		keptByKopf: {func(t *tale) {
 			t.deleted = true
 			t.stored(1, map[string]any{baseName: `{"spec":{"step":0}}`})
