@@ -297,6 +297,8 @@ func (s *subject) judgeRetries(all []*attempt) {
 		// The deletion has ended its cycle.
 	case s.isWithKopf() && last.Handler == "resumed":
 		// Kopf does not resume objects whose creation has not ended.
+	case s.former[last.Process] && s.mayBeSkipped(last.Handler, len(s.events)):
+		// It was called before its turn, and nothing is stored about that.
 	default:
 		s.breach("%s: it has failed, and is not called again", last)
 	}
