@@ -2,6 +2,7 @@ package budgets
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,6 +29,8 @@ type company struct {
 	state types.GomegaMatcher
 	// creation, restart, and deletion are their expected writes.
 	creation, restart, deletion int
+	// calledOnce is set for a handler that the next operator does not call.
+	calledOnce bool
 }
 
 // Rows without numbers expect no writes. No row allows any at rest.
@@ -42,7 +45,11 @@ func TestWritesForBackgroundHandlers(t *testing.T) {
 		"a timer whose result is one, two, six": {declare: timerOf(1, 2, 6), calls: 10, state: testenv.HavePath("status.timer", int64(6)), creation: 3},
 		"an index":                              {declare: anIndex, calls: 1, state: free()},
 		"an index and a timer":                  {declare: both(anIndex, timerOf(0)), calls: 10, state: free()},
-		"memos":                                 {declare: memos, calls: 10, state: free()},
+		"an interval of the object":             {declare: intervalFunc, calls: 10, state: free()},
+		// The record of a run and its result are two parts of the object. The next operator has no run to make up for.
+		"a schedule, for each run": {declare: yearly(nil), calls: 1, state: scheduled(), creation: 1, calledOnce: true},
+		"a schedule with a result": {declare: yearly("done"), calls: 1, state: gomega.And(scheduled(), testenv.HavePath("status.timer", "done")), creation: 2, calledOnce: true},
+		"memos":                    {declare: memos, calls: 10, state: free()},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -55,6 +62,13 @@ func TestWritesForBackgroundHandlers(t *testing.T) {
 // Matchers have state, so each row needs its own.
 func held() types.GomegaMatcher { return testenv.HaveFinalizer(settings.DefaultFinalizer) }
 func free() types.GomegaMatcher { return gomega.Not(held()) }
+
+// scheduled matches an object with the record of the run of this year.
+func scheduled() types.GomegaMatcher {
+	return gomega.And(free(), testenv.HaveAnnotation(lastRun, gomega.ContainSubstring(fmt.Sprintf(`"started":"%d-`, time.Now().UTC().Year()))))
+}
+
+const lastRun = "kopf.zalando.org/timer.schedule"
 
 // life is an object with an operator that is replaced once.
 type life struct {
@@ -71,6 +85,9 @@ type life struct {
 func (c company) live(t *testing.T) {
 	l := &life{WithT: gomega.NewWithT(t), company: c, t: t, registry: kopf.NewRegistry(), called: &atomic.Int64{}}
 	l.object = testenv.NewObject("KopfExample", cluster.Namespace(t), "one", map[string]any{"field": "value"})
+	if c.calledOnce { // it was called last in a former year
+		l.object.SetAnnotations(map[string]string{lastRun: `{"started":"2020-01-01T00:00:00+00:00","success":true}`})
+	}
 	c.declare(l.registry, l.called)
 	l.start()
 	l.Expect(cluster.Client().Create(t.Context(), l.object.DeepCopy())).To(gomega.Succeed())
@@ -82,7 +99,12 @@ func (c company) live(t *testing.T) {
 
 	l.operator.Stop()
 	l.start()
-	l.expect("restart", c.restart)
+	if c.calledOnce {
+		l.expectWrites("restart", c.restart)
+		l.Expect(l.called.Load()).To(gomega.BeZero())
+	} else {
+		l.expect("restart", c.restart)
+	}
 
 	l.Expect(cluster.Client().Delete(t.Context(), l.object.DeepCopy())).To(gomega.Succeed())
 	l.Eventually(cluster.Exists(l.object)).Should(gomega.BeFalse())
@@ -167,6 +189,25 @@ func timerOf(results ...int64) func(*kopf.Registry, *atomic.Int64) {
 			called.Add(1)
 			return nil
 		}, kopf.ID("timer"), kopf.Interval(10*time.Millisecond))
+	}
+}
+
+func intervalFunc(r *kopf.Registry, called *atomic.Int64) {
+	r.Timer(examples, func(context.Context, *kopf.Tick) error {
+		called.Add(1)
+		return nil
+	}, kopf.ID("timer"), kopf.IntervalFunc(func(kopf.Arguments) time.Duration { return 10 * time.Millisecond }))
+}
+
+func yearly(result any) func(*kopf.Registry, *atomic.Int64) {
+	return func(r *kopf.Registry, called *atomic.Int64) {
+		r.Timer(examples, func(_ context.Context, t *kopf.Tick) error {
+			called.Add(1)
+			if result != nil {
+				t.SetResult(result)
+			}
+			return nil
+		}, kopf.ID("timer"), kopf.Schedule("@yearly"))
 	}
 }
 

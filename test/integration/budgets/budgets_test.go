@@ -119,6 +119,40 @@ func TestThreeHandlers(t *testing.T) {
 	g.Expect(requests.Snapshot().Writes("kopfexamples")).To(gomega.Equal(4), "%s", requests)
 }
 
+// Handlers with an order are called one after another, and the end of each is stored before the next one is called. One
+// that is skipped costs nothing: it ends with the write that makes its turn impossible. Waiting for an idle object costs
+// nothing, either.
+func TestOrderAndIdle(t *testing.T) {
+	none := []kopf.ChangeOption{}
+	tests := map[string]struct {
+		handlers map[string][]kopf.ChangeOption
+		writes   []int // of a creation, an update, and a deletion
+	}{
+		"without an order":     {map[string][]kopf.ChangeOption{"a": none, "b": none, "c": none}, []int{1, 1, 0}},
+		"one after another":    {map[string][]kopf.ChangeOption{"a": none, "b": {kopf.After("a")}, "c": {kopf.After("b")}}, []int{3, 3, 0}},
+		"two after one":        {map[string][]kopf.ChangeOption{"a": none, "b": {kopf.After("a")}, "c": {kopf.After("a")}}, []int{2, 2, 0}},
+		"two that are skipped": {map[string][]kopf.ChangeOption{"a": none, "b": {kopf.AfterFailure("a")}, "c": {kopf.After("b")}}, []int{1, 1, 0}},
+		"idle":                 {map[string][]kopf.ChangeOption{"a": {kopf.Idle(200 * time.Millisecond)}}, []int{1, 1, 0}},
+		"idle, and one after another": {
+			map[string][]kopf.ChangeOption{"a": {kopf.Idle(200 * time.Millisecond)}, "b": {kopf.After("a"), kopf.Idle(200 * time.Millisecond)}},
+			[]int{2, 2, 0},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			registry := kopf.NewRegistry()
+			for id, options := range test.handlers {
+				options = append(options, kopf.ID(id))
+				registry.OnCreate(examples, succeed, options...)
+				registry.OnUpdate(examples, succeed, options...)
+			}
+			create, update, remove := lifeCycle(t, registry)
+			gomega.NewWithT(t).Expect([]int{create, update, remove}).To(gomega.Equal(test.writes))
+		})
+	}
+}
+
 func TestEachRetryCostsOneWrite(t *testing.T) {
 	g := gomega.NewWithT(t)
 	registry := kopf.NewRegistry()

@@ -63,6 +63,18 @@ func declare(r *kopf.Registry, write func(string)) {
 		write("end daemon " + t.Name())
 		return nil
 	}, kopf.ID("daemon"), kopf.CancellationTimeout(time.Second))
+	scheduled := kopf.Labels(map[string]kopf.Matcher{"scheduled": kopf.Equal("yes")})
+	r.Timer(examples, func(ctx context.Context, t *kopf.Tick) error {
+		run := t.Scheduled().Format(time.RFC3339)
+		write("begin run " + run)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(300 * time.Millisecond):
+		}
+		write("end run " + run)
+		return nil
+	}, scheduled, kopf.ID("backup"), kopf.Schedule("* * * * *", kopf.CatchUp(100)))
 	r.OnCleanup(func(context.Context, *kopf.Activity) error { write("cleanup"); return nil }, kopf.ID("cleanup"))
 }
 

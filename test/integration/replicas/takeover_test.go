@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 
@@ -69,9 +70,55 @@ func TestStoppedReplicaReleasesTheLease(t *testing.T) {
 	g.Expect(<-second.done).To(gomega.Succeed())
 }
 
-func count(lines []string, text string) (found int) {
+// Replicas take over from each other in the middle of the runs of a schedule: each run that was missed is made, and none
+// twice.
+func TestRunsOfAScheduleAreMadeOnceByReplicas(t *testing.T) {
+	g, j, namespace := gomega.NewWithT(t), newJournal(t), cluster.Namespace(t)
+	const missed = 12
+	now := time.Now().UTC().Truncate(time.Minute)
+	object := testenv.NewObject("KopfExample", namespace, "one", nil)
+	object.SetLabels(map[string]string{"scheduled": "yes"})
+	last := now.Add(-missed * time.Minute)
+	const record = "kopf.zalando.org/backup.schedule"
+	object.SetAnnotations(map[string]string{record: fmt.Sprintf(`{"started":%q,"success":true}`, last.Format(time.RFC3339))})
+	g.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
+	replicas := map[string]*process{}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		replicas[name] = j.spawn(name, namespace)
+	}
+	for range 3 { // the leader stops in the middle of the second run that it makes, and a standby takes over
+		leader := ""
+		g.Eventually(func() bool {
+			for name := range replicas {
+				if count(j.lines(), "begin run ", name) >= 2 {
+					leader = name
+				}
+			}
+			return leader != ""
+		}).Should(gomega.BeTrue())
+		g.Expect(replicas[leader].Process.Signal(syscall.SIGTERM)).To(gomega.Succeed())
+		g.Expect(<-replicas[leader].done).To(gomega.Succeed())
+		delete(replicas, leader)
+	}
+	g.Eventually(cluster.Current(object)).Should(testenv.HaveAnnotation(record, gomega.ContainSubstring(now.Format("2006-01-02T15:04:05"))))
+	var runs []string
+	for _, line := range j.lines() {
+		if _, run, isEnd := strings.Cut(line, ": end run "); isEnd {
+			runs = append(runs, run)
+		}
+	}
+	g.Expect(len(runs)).To(gomega.BeNumerically(">=", missed))
+	for i, run := range runs {
+		g.Expect(run).To(gomega.Equal(last.Add(time.Duration(i+1)*time.Minute).Format(time.RFC3339)), strings.Join(j.lines(), "\n"))
+	}
+	g.Expect(j.workers()).To(gomega.HaveLen(4))
+}
+
+// count counts the lines of all replicas, or of some, that begin with a text.
+func count(lines []string, text string, by ...string) (found int) {
 	for _, line := range lines {
-		if strings.HasSuffix(line, ": "+text) {
+		name, what, _ := strings.Cut(line, ": ")
+		if strings.HasPrefix(what, text) && (len(by) == 0 || slices.Contains(by, name)) {
 			found++
 		}
 	}
