@@ -52,7 +52,7 @@
 // all kinds, random outcomes, and many faults (stormwrites_test.go), under lifecycles that change
 // with each operator. The weather of a storm (stormweather_test.go) decides what else happens:
 // operators overlap, or one operator never dies, Kopf takes over between two of ours or while ours
-// is paused, the clock steps, people send requests, or make records unreadable, lists are outdated,
+// is paused, handlers follow others, runs of a schedule are missing, the clock steps, people send requests, or make records unreadable, lists are outdated,
 // records are in the status, background handlers run. It needs no run to compare with: after it,
 // everything must come to rest, and what the handlers have seen must lie end to end
 // (tilingtest.Ledger). Requests that change an object go one at a time, so the order of what others
@@ -64,6 +64,8 @@
 //	no call after a recorded success or the release, of a recorded attempt, too early, while
 //	the object is suspended or the operator paused, or without the finalizer
 //	no call after its timeout
+//	no handler is called before those that it follows have ended as it wants
+//	each run of a schedule is made once, in their order, and recorded when it has ended
 //	no two calls at once, and one daemon for each object, which ends before the object
 //	an outcome is recorded with exactly its edit: no transformation is lost or repeated
 //	what others have written is the same after every write, and no replaced object has left a result

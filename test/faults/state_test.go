@@ -67,8 +67,9 @@ func (s state) record(id string) *storage.Record {
 
 // openCycle is what the annotation of an open cycle says.
 type openCycle struct {
-	Cycle string         `json:"cycle"`
-	At    map[string]int `json:"at"`
+	Cycle  string         `json:"cycle"`
+	At     map[string]int `json:"at"`
+	Failed []string       `json:"failed"`
 }
 
 func (s state) open() (c openCycle) {
@@ -111,11 +112,11 @@ func (s state) handled() bool {
 	return equal(s.base(), storage.AnnotationsDiffBase{}.Build(s.body, nil)) && len(s.leftovers()) == 0
 }
 
-// leftovers returns our annotations, except for the base, requests, and the places of children.
+// leftovers returns our annotations, except for the base, requests, the places of children, and the last run.
 func (s state) leftovers() []string {
 	var keys []string
 	for key := range s.body.Annotations() {
-		if strings.HasPrefix(key, ourPrefix) && key != baseKey && !strings.HasPrefix(key, requestPrefix) && key != convergence.PlacesAnnotation {
+		if strings.HasPrefix(key, ourPrefix) && key != baseKey && !strings.HasPrefix(key, requestPrefix) && key != convergence.PlacesAnnotation && key != runKey {
 			keys = append(keys, key)
 		}
 	}

@@ -25,7 +25,7 @@ func (s *subject) damage(dice *rand.Rand) {
 	}
 	annotations := obj.GetAnnotations()
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(annotations)), func(key string) bool {
-		return !strings.HasPrefix(key, ourPrefix) || strings.HasPrefix(key, requestPrefix) || key == convergence.PlacesAnnotation
+		return !strings.HasPrefix(key, ourPrefix) || strings.HasPrefix(key, requestPrefix) || key == convergence.PlacesAnnotation || key == runKey
 	})
 	if len(keys) < 2 { // the base alone: no cycle is open
 		return

@@ -46,6 +46,9 @@ func (o *stormOperator) declare(r *kopf.Registry, kex kopf.Selector) {
 	if o.storm.families {
 		o.raise(r, kex)
 	}
+	if o.storm.ordered {
+		o.lineUp(r, kex)
+	}
 	if o.storm.reviews {
 		o.review(r, kex)
 	}
@@ -145,6 +148,8 @@ func (o *stormOperator) fail(ctx context.Context, id string, dice *rand.Rand) (a
 		outcome = dice.IntN(4)
 	case o.storm.gentle:
 		outcome = dice.IntN(40)
+	case id == "first" || id == "second":
+		outcome = dice.IntN(5)
 	}
 	if o.storm.calm.Load() {
 		return false, nil

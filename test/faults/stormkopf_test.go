@@ -65,7 +65,7 @@ func (s *subject) takeOver(dice *rand.Rand) {
 
 // isRecord reports whether an annotation contains the record of a handler.
 func isRecord(key string) bool {
-	return strings.HasPrefix(key, ourPrefix) && !strings.HasPrefix(key, baseKey) && !strings.HasPrefix(key, requestPrefix)
+	return strings.HasPrefix(key, ourPrefix) && !strings.HasPrefix(key, baseKey) && !strings.HasPrefix(key, requestPrefix) && key != runKey
 }
 
 // rewritten returns a record as Kopf stores it again, with a clock that is different.

@@ -86,6 +86,8 @@ type life struct {
 	deleting, mourned, released bool
 	// abandoned is set if others have requested to release the object despite a failure.
 	abandoned bool
+	// made are the runs that have ended.
+	made map[runOf]bool
 	// damaged is set if others have made a record unreadable.
 	damaged bool
 }
@@ -106,6 +108,9 @@ func newSubject(s *storm, name string) *subject {
 		company: map[companion]int{}, inside: map[*stormOperator]string{},
 		object: testenv.NewObject("KopfExample", s.namespace, name, map[string]any{"a": int64(0), "b": int64(0)}),
 	}
+	if s.ordered && !s.statusRecords {
+		o.object.SetAnnotations(recordOfLastRun())
+	}
 	o.begin()
 	return o
 }
@@ -118,7 +123,7 @@ func (s *subject) begin() {
 	s.life = life{
 		successes: map[teller]int{}, heard: map[teller]int{},
 		ledger: tilingtest.New(tiled...), ended: map[string]ending{}, rejects: map[string]bool{}, banned: map[string]bool{},
-		asked: map[request.Verb]string{}, loose: map[string]bool{}, said: map[string]bool{}, failed: map[string]bool{}, resumed: map[*stormOperator]bool{},
+		asked: map[request.Verb]string{}, loose: map[string]bool{}, said: map[string]bool{}, failed: map[string]bool{}, resumed: map[*stormOperator]bool{}, made: map[runOf]bool{},
 	}
 }
 
@@ -161,12 +166,13 @@ func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool
 		s.breach("%s was called by %s, which does not lead", id, o.name)
 	}
 	s.judgeCall(o, id, c)
+	s.judgeTurn(id, c)
 	s.judgeArguments(id, c)
 	if s.damaged {
 		s.ledger.Loosen(id) // outcomes that are not stored yet can be lost with the damage
 	}
 	switch {
-	case id == "parent" || id == "timed" || s.loose[id] || !s.tiles(c): // no call may show the end of the time
+	case id == "parent" || id == "timed" || hasOrder(id) || s.loose[id] || !s.tiles(c): // no call may show the end of the time, or that it was skipped
 	case id == "resumed" || strings.HasPrefix(id, "parent/"):
 		s.ledger.Repeat(id, before, after)
 	default:
@@ -254,14 +260,14 @@ func (s *subject) storesRecords(w *stormWrite, before, after state) bool {
 	return w.target() == "main" && (len(w.records()) > 0 || after.released() && !before.released())
 }
 
-// records returns the annotations of the operator that a write changes, except for the places of children.
+// records returns the annotations of the operator that a write changes, except for the places of children and the last run.
 func (w *write) records() map[string]any {
 	var patch struct {
 		Metadata struct{ Annotations map[string]any }
 	}
 	_ = json.Unmarshal(w.body(), &patch)
 	maps.DeleteFunc(patch.Metadata.Annotations, func(key string, _ any) bool {
-		return !strings.HasPrefix(key, ourPrefix) || key == convergence.PlacesAnnotation
+		return !strings.HasPrefix(key, ourPrefix) || key == convergence.PlacesAnnotation || key == runKey
 	})
 	return patch.Metadata.Annotations
 }

@@ -75,6 +75,7 @@ func (s *subject) judgeWrite(w *stormWrite, before, after state) {
 		return
 	}
 	s.judgeJournals(w.write, before, after)
+	s.judgeRun(w, before, after)
 	switch {
 	case before.body.ResourceVersion() == after.body.ResourceVersion() && !after.released() && !w.tries():
 		s.breach("#%d has changed nothing", w.number)
@@ -156,7 +157,7 @@ func (s *subject) rested() error {
 	case contains(now.body.Finalizers(), ourFinalizer) != s.needsFinalizer(now.body):
 		err = fmt.Errorf("the finalizer is not as it must be:\n%s", now.text())
 	default:
-		err = errors.Join(s.isAccompanied(now), s.isHonored(now), s.isFamilyWhole(now))
+		err = errors.Join(s.isAccompanied(now), s.isHonored(now), s.isFamilyWhole(now), s.hasRun(now))
 	}
 	return err
 }

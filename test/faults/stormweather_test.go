@@ -36,6 +36,8 @@ type weather struct {
 	families bool
 	// reviews are those of what others write.
 	reviews bool
+	// ordered handlers follow others, and a timer has a schedule.
+	ordered bool
 }
 
 func (s *storm) forecast() {
@@ -65,6 +67,7 @@ func (s *storm) forecast() {
 	if s.families = s.dice("families").IntN(3) == 0; s.families {
 		s.kopf, s.pauses = false, false // Kopf makes no children
 	}
+	s.ordered = s.dice("ordered").IntN(3) == 0
 	s.elects = dice.IntN(3) == 0 && !s.rivals && !s.steady && !s.pauses
 	s.reviews = s.elects && s.dice("reviews").IntN(3) > 0
 	if s.pauses {

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
 )
@@ -63,6 +66,37 @@ func TestEveryRunOfAScheduleIsMadeOnce(t *testing.T) {
 		for i := range min(len(made), len(want)) {
 			if !made[i].Equal(want[i]) {
 				t.Fatalf("got %s, want %s", made[i], want[i])
+			}
+		}
+	})
+}
+
+// What a run wants to write can be rejected, as long as a policy denies everything, or because it is wrong. The run has ended
+// nevertheless: another process does not make it again.
+func TestRunWhoseEditIsRejectedIsMadeOnce(t *testing.T) {
+	var made []time.Time
+	withOperator(t, func(r *kopf.Registry) {
+		r.Timer(examples, func(_ context.Context, tick *kopf.Tick) error {
+			made = append(made, tick.Scheduled())
+			tick.Patch().Merge(map[string]any{"metadata": map[string]any{"labels": map[string]any{"bad": "not valid!"}}})
+			return nil
+		}, kopf.ID("backup"), kopf.Schedule("@hourly"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		h.Create(newExample())
+		for hour := range 12 {
+			if hour == 6 {
+				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples"}, 8, errors.NewInvalid(schema.GroupKind{Group: "kopf.dev", Kind: "KopfExample"}, "one", nil))
+			}
+			h.Advance(time.Hour - 10*time.Minute*time.Duration(min(hour, 1)))
+			h.Advance(10 * time.Minute) // until the policy is gone, and the end is stored
+			h.Restart()
+		}
+		if want := 12; len(made) != want {
+			t.Errorf("got %d runs, want %d: %v", len(made), want, made)
+		}
+		for i := range len(made) - 1 {
+			if made[i+1].Sub(made[i]) != time.Hour {
+				t.Errorf("got %s after %s", made[i+1], made[i])
 			}
 		}
 	})

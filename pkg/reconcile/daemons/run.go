@@ -22,7 +22,8 @@ type run struct {
 	attempt   call.Attempt
 	stopper   *handler.Stopper
 	call      *handler.Call
-	next      *next // of a timer that decides that after the call
+	next      *next           // of a timer that decides that after the call
+	ended     *storage.Record // of the run of a schedule that has ended; nil otherwise
 	span      call.EndSpan
 	attention *attention
 }
@@ -188,6 +189,7 @@ func (r *run) putRun(o call.Outcome) error {
 	if o.Err != nil {
 		ended.Message = o.Err.Error()
 	}
+	r.ended = &ended
 	return r.worker.group.currentHost().PutRun(r.ctx, r.worker.handler, ended, r.call.Context.Patch)
 }
 
@@ -213,7 +215,8 @@ func (r *run) adjust(o *call.Outcome) bool {
 }
 
 // writeEdit writes what the handler wants to write, and reports whether that was
-// accepted. A rejected edit is lost, and does not affect the schedule of the handler.
+// accepted. A rejected edit is lost, and does not affect the schedule of the handler. The end of a run is
+// stored without it.
 func (r *run) writeEdit(result any) bool {
 	if result == nil && r.call.Context.Patch.Empty() && !r.hasUnwritten() {
 		return true
@@ -223,11 +226,46 @@ func (r *run) writeEdit(result any) bool {
 	r.worker.writing = true
 	s.mu.Unlock()
 	ctx := s.writeCtx
+	if r.ended != nil {
+		return r.writeRun(ctx, result)
+	}
 	err := r.worker.group.currentHost().WriteEdit(ctx, call.Edit{ID: r.worker.handler.ID, Result: result, Patch: r.call.Context.Patch})
 	if err != nil && ctx.Err() == nil {
 		r.worker.group.currentHost().Warn(r.worker.handler, ReasonWriteRejected, fmt.Sprintf("The edit of the handler %s was rejected: %s", r.worker.handler.ID, err))
 	}
 	return err == nil
+}
+
+// writeRun writes the end of a run, together with what the handler wants to write. If that is rejected, it writes the end
+// alone, until it is accepted: otherwise, another process would make the run again. It reports whether
+// everything was accepted.
+func (r *run) writeRun(ctx context.Context, result any) (accepted bool) {
+	edit := call.Edit{ID: r.worker.handler.ID, Result: result, Patch: r.call.Context.Patch}
+	for retry := 0; ; retry++ {
+		isRejected := false
+		edit.Failed = func(error) { isRejected = true }
+		err := r.worker.group.currentHost().WriteEdit(ctx, edit)
+		if err != nil || !isRejected {
+			return err == nil && retry == 0
+		}
+		if retry > 0 { // the end was alone
+			delay := time.NewTimer(r.worker.group.supervisor.delayAfter(r.worker.handler, retry-1))
+			select {
+			case <-delay.C:
+			case <-r.stopper.Done():
+			case <-ctx.Done():
+			}
+			delay.Stop()
+			if r.hasStopReason() || ctx.Err() != nil {
+				return false
+			}
+		}
+		edit = call.Edit{ID: r.worker.handler.ID, Patch: &patch.Patch{}}
+		if err := r.worker.group.currentHost().PutRun(ctx, r.worker.handler, *r.ended, edit.Patch); err != nil {
+			r.reportPanic(err)
+			return false
+		}
+	}
 }
 
 // failedOutcome returns the outcome of an attempt that failed and is retried after the
