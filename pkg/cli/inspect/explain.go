@@ -60,6 +60,9 @@ type Handler struct {
 	Message string `json:"message"`
 	// Todo says how a person can help.
 	Todo string `json:"todo,omitempty"`
+	// LastRun and NextRun are the runs of a timer with a schedule.
+	LastRun time.Time `json:"lastRun,omitzero"`
+	NextRun time.Time `json:"nextRun,omitzero"`
 
 	due string // the message of a handler that is due, if nothing holds it
 }

@@ -139,6 +139,9 @@ func daemon(r *registry.Registry) {
 	r.Add(handler.Daemon(kex, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("watch")))
 }
 
+// today is the midnight in which this day began.
+var today = time.Now().UTC().Truncate(24 * time.Hour)
+
 var visits = memo.New(func() int { return 1 }, nil)
 
 // sentences has the texts of the tests.
@@ -146,6 +149,9 @@ var sentences = golden.In("testdata/sentences.golden")
 
 var unsteady = map[*regexp.Regexp]string{
 	regexp.MustCompile(`20[0-2]\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`): "TIME",
+	regexp.MustCompile(`run of 20\d\d-\d\d-\d\d`):             "run of DAY",
+	regexp.MustCompile(`\(in 59m\d\ds\)`):                     "(in 1h)", // on a slow machine
+	regexp.MustCompile(`next for 20\d\d-\d\d-\d\d`):           "next for DAY",
 	regexp.MustCompile(`\([0-9hms]+ ago\)`):                   "(SOME TIME ago)",
 	regexp.MustCompile(`\(in \d{4,}h[0-9hms]*\)`):             "(in SOME TIME)",
 	regexp.MustCompile(`[^\s(]+\.go:\d+`):                     "PLACE",
@@ -168,6 +174,12 @@ func factsOf(e *Explanation) []string {
 	}
 	for _, h := range e.Handlers {
 		facts = append(facts, fmt.Sprintf("%s (%s): %s", h.ID, h.Kind, h.State))
+		if !h.LastRun.IsZero() {
+			facts = append(facts, "last run "+h.LastRun.Format(time.RFC3339))
+		}
+		if !h.NextRun.IsZero() {
+			facts = append(facts, fmt.Sprintf("next run %s after the beginning of this day", h.NextRun.Sub(today)))
+		}
 	}
 	if len(e.Requests) > 0 {
 		facts = append(facts, "requested")
@@ -205,11 +217,63 @@ func TestExplanations(t *testing.T) {
 	}
 	failed := m{"started": at(-time.Hour), "stopped": at(-time.Minute), "purpose": "update", "retries": 3, "failure": true, "message": "broken"}
 	open := record(m{"started": at(-time.Hour), "purpose": "update", "retries": 1, "message": "not yet"})
+	ticking := func(o ...handler.BackgroundOption) declare {
+		return func(r *registry.Registry) {
+			r.Add(handler.Timer(kex, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), append(o, handler.ID("tick"))...))
+		}
+	}
+	ran := func(fields m) func(m) {
+		fields["started"] = today.Format(time.RFC3339) // the run of this day
+		return recorded("tick.schedule", fields)
+	}
+	wanted := func(text string, err error) declare {
+		return ticking(handler.ScheduleFunc(func(*handler.Call) (string, error) { return text, err }))
+	}
+	// The handlers fn, second, rescue, and again are in an order.
+	ordered := func(r *registry.Registry) {
+		update()(r)
+		for _, order := range []struct {
+			id string
+			of handler.ChangeOption
+		}{{"second", handler.After("fn")}, {"rescue", handler.AfterFailure("fn", "second")}, {"again", handler.After("rescue")}} {
+			r.Add(handler.Update(kex, change, handler.ID(order.id), order.of))
+		}
+	}
+	succeeded := m{"started": at(-time.Hour), "stopped": at(-time.Minute), "purpose": "update", "retries": 1, "success": true}
+	skipped := m{"started": at(-time.Hour), "stopped": at(-time.Minute), "purpose": "update", "success": true, "message": "its turn never comes: fn has failed"}
+	changed := []string{"update", "change spec.size: 1 -> 2"}
 	tests := map[string]struct {
 		object   m
 		handlers []declare
 		facts    []string // the sentences are in the golden file
 	}{
+		"a schedule": {withSize(1, ran(m{"success": true, "retries": 1})), []declare{ticking(handler.Scheduled("0 0 * * *"))}, []string{
+			"no cause", "tick (timer): background", "last run " + today.Format(time.RFC3339), "next run 24h0m0s after the beginning of this day",
+		}},
+		"a schedule whose run has failed": {withSize(1, ran(m{"failure": true, "retries": 3, "message": "the disk is full"})), []declare{wanted("0 0 * * *", nil)}, []string{
+			"no cause", "tick (timer): background", "last run " + today.Format(time.RFC3339), "next run 24h0m0s after the beginning of this day",
+		}},
+		"a schedule that cannot be read": {withSize(1), []declare{wanted("soon", nil)}, []string{"no cause", "tick (timer): background"}},
+		"a schedule with an error":       {withSize(1), []declare{wanted("", errors.New("there is no schedule"))}, []string{"no cause", "tick (timer): background"}},
+		"a suspended schedule": {withSize(1, ran(m{"success": true, "retries": 1}), annotated("request-suspend", "forever")), []declare{ticking(handler.Scheduled("0 0 * * *"))}, []string{
+			"no cause", "held", "tick (timer): suspended", "last run " + today.Format(time.RFC3339), "next run 24h0m0s after the beginning of this day",
+		}},
+		"an interval of the object": {withSize(1), []declare{ticking(handler.IntervalFunc(func(*handler.Call) time.Duration { return time.Hour }))}, []string{
+			"no cause", "tick (timer): background",
+		}},
+		"an order at its beginning": {withSize(2, handled()), []declare{ordered}, append(changed,
+			"fn (update): due", "second (update): outOfTurn", "rescue (update): outOfTurn", "again (update): outOfTurn")},
+		"an order after a success": {withSize(2, handled(), record(succeeded)), []declare{ordered}, append(changed,
+			"fn (update): succeeded", "second (update): due", "rescue (update): outOfTurn", "again (update): outOfTurn")},
+		"an order after a failure": {withSize(2, handled(), record(failed)), []declare{ordered}, append(changed,
+			"fn (update): failed", "second (update): skipped", "rescue (update): due", "again (update): outOfTurn")},
+		"an order after a skip": {withSize(2, handled(), record(failed), recordOf("second", skipped)), []declare{ordered}, append(changed,
+			"fn (update): failed", "second (update): skipped", "rescue (update): due", "again (update): outOfTurn")},
+		"an order while one waits": {withSize(2, handled(), record(waiting)), []declare{ordered}, append(changed,
+			"fn (update): waiting", "second (update): outOfTurn", "rescue (update): outOfTurn", "again (update): outOfTurn")},
+		"a change and an idle time":       {withSize(2, handled()), []declare{update(handler.Idle(time.Hour))}, append(changed, "fn (update): due")},
+		"children and an idle time":       {withSize(1), []declare{ensure(handler.Idle(time.Hour))}, []string{"create", "shop (ensure): due"}},
+		"an idle time that has passed":    {withSize(2, handled(), open), []declare{update(handler.Idle(time.Hour))}, append(changed, "fn (update): due")},
 		"a new object":                    {withSize(1), []declare{create()}, []string{"create", "fn (create): due"}},
 		"a handled object":                {withSize(1, handled()), []declare{create()}, []string{"noop", "fn (create): done"}},
 		"a changed object":                {withSize(2, handled()), []declare{update()}, []string{"update", "change spec.size: 1 -> 2", "fn (update): due"}},

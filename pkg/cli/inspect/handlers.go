@@ -91,6 +91,10 @@ func (s *subject) handler(h inspection.Handler) Handler {
 		said.Todo = "correct the object, or deploy an operator with a type that fits"
 	case h.Kind.IsBackground():
 		said.State, said.Message = s.ofBackground(h)
+		said.NextRun = h.NextRun
+		if h.LastRun != nil {
+			said.LastRun = h.LastRun.Started
+		}
 	default:
 		said.State, said.Message = s.ofOthers(h)
 	}

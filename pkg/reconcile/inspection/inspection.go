@@ -219,6 +219,7 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 		}
 		if run, ok := n.Records[record.RunOf(d.ID)]; ok && d.Schedule != nil {
 			one.LastRun = &run
+			delete(n.Records, record.RunOf(d.ID)) // it is not the progress of a handler
 		}
 		n.Handlers = append(n.Handlers, one)
 	}
