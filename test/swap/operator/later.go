@@ -12,7 +12,7 @@ import (
 // declareOrdered declares handlers that follow each other, and a timer with a schedule.
 func declareOrdered(registry *kopf.Registry, examples kopf.Selector, backoff time.Duration) {
 	declare := func(id string, order ...kopf.ChangeOption) {
-		options := append(order, kopf.ID(id), kopf.Backoff(backoff))
+		options := append([]kopf.ChangeOption{kopf.ID(id), kopf.Backoff(backoff)}, order...)
 		handler := follow(id)
 		registry.OnCreate(examples, handler, options...)
 		registry.OnUpdate(examples, handler, options...)
