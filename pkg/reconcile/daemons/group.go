@@ -145,10 +145,34 @@ func (g *Group) firstRun(d *handler.Declaration) (run time.Time, err error) {
 		if err != nil {
 			return err
 		}
+		last = latest(last, g.supervisor.endedRun(host.Identity(), d))
 		run, err = d.Schedule.NextRun(handler.NewCall(d, call, handler.Attempt{}), last, time.Now())
 		return err
 	})
 	return run, err
+}
+
+// runOf is a timer with a schedule of one object.
+type runOf struct {
+	Identity
+	id string
+}
+
+// endedRun returns the last run that has ended in this process. Its end may not be written yet, or the watch may not have
+// shown that.
+func (s *Supervisor) endedRun(of Identity, d *handler.Declaration) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs[runOf{of, d.ID}]
+}
+
+func (s *Supervisor) setEndedRun(of Identity, d *handler.Declaration, run time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.runs == nil {
+		s.runs = map[runOf]time.Time{}
+	}
+	s.runs[runOf{of, d.ID}] = run
 }
 
 // reportSchedule reports that the next run of a schedule cannot be known.
@@ -220,6 +244,9 @@ func (g *Group) forgetIfStopped() {
 	case slices.ContainsFunc(g.workers, (*worker).isActive):
 		g.supervisor.stopping[g.host.Identity()] = g
 	default:
+		for _, w := range g.workers {
+			delete(g.supervisor.runs, runOf{g.host.Identity(), w.handler.ID})
+		}
 		delete(g.supervisor.groups, g)
 		delete(g.supervisor.stopping, g.host.Identity())
 	}

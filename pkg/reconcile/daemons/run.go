@@ -190,6 +190,7 @@ func (r *run) putRun(o call.Outcome) error {
 		ended.Message = o.Err.Error()
 	}
 	r.ended = &ended
+	r.worker.group.supervisor.setEndedRun(r.worker.group.currentHost().Identity(), r.worker.handler, ended.Started)
 	return r.worker.group.currentHost().PutRun(r.ctx, r.worker.handler, ended, r.call.Context.Patch)
 }
 
