@@ -2,13 +2,15 @@
 //
 // The schedule is in the time of the clocks of a time zone, which go forward and back. A schedule with
 // certain hours, such as "30 2 * * *", runs once on each of its days: at the end of the hour that does not exist,
-// and in the first of two equal hours. A schedule for every hour, such as "*/15 * * * *", runs at equal
-// intervals, also in both of two equal hours. That is how cron does it.
+// and in the first of two equal hours. A schedule for all 24 hours, such as "*/15 * * * *" or "0 0-23 * * *", runs at
+// equal intervals, also in both of two equal hours. That is how cron does it.
 package schedule
 
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,9 +19,13 @@ import (
 
 // Schedule is a schedule in a time zone. It is immutable, and safe for concurrent use.
 type Schedule struct {
-	spec *cron.SpecSchedule
-	zone *time.Location
+	spec   *cron.SpecSchedule
+	zone   *time.Location
+	fields string
 }
+
+// String returns the schedule with its time zone, in a form that Parse reads. Two schedules with equal texts are equal.
+func (s Schedule) String() string { return "CRON_TZ=" + s.zone.String() + " " + s.fields }
 
 var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
@@ -45,7 +51,7 @@ func Parse(text string, zone *time.Location) (Schedule, error) {
 	if fields == "" {
 		return Schedule{}, errors.New(`the schedule is empty: it has five fields, as in "0 3 * * *", or a name, such as "@daily"`)
 	}
-	parsed, err := parser.Parse(fields)
+	parsed, err := parser.Parse(withSunday(fields))
 	if err != nil {
 		return Schedule{}, fmt.Errorf("the schedule %q cannot be read: %w", text, err)
 	}
@@ -54,7 +60,7 @@ func Parse(text string, zone *time.Location) (Schedule, error) {
 		return Schedule{}, fmt.Errorf("the schedule %q has no times of the clock", text)
 	}
 	spec.Location = time.UTC
-	s := Schedule{spec, zone}
+	s := Schedule{spec, zone, strings.Join(strings.Fields(fields), " ")}
 	if s.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return Schedule{}, fmt.Errorf("the schedule %q never runs: it names a day that no month has", text)
 	}
@@ -73,12 +79,63 @@ func Zone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// everyHour is the bit that marks an asterisk as the hour.
-const everyHour = 1 << 63
+// withSunday replaces 7 as the day of the week, which most kinds of cron accept for Sunday, and the parser does not: "5-7"
+// becomes "5,6,0". It leaves what it does not understand to the parser.
+func withSunday(fields string) string {
+	parts := strings.Fields(fields)
+	if len(parts) != 5 || !strings.Contains(parts[4], "7") {
+		return fields
+	}
+	days := strings.Split(parts[4], ",")
+	for i, day := range days {
+		days[i] = untilSunday(day)
+	}
+	parts[4] = strings.Join(days, ",")
+	return strings.Join(parts, " ")
+}
+
+// untilSunday lists the days of a range that ends with 7, such as "5-7" or "1-7/2". It returns all others as they are.
+func untilSunday(days string) string {
+	ends, stepText, hasStep := strings.Cut(days, "/")
+	from, to, isRange := strings.Cut(ends, "-")
+	if ends == "7" && !hasStep {
+		return "0"
+	}
+	if !isRange || to != "7" {
+		return days
+	}
+	first := slices.Index(weekdays, strings.ToLower(from))
+	if first < 0 {
+		parsed, err := strconv.ParseUint(from, 10, 8)
+		if err != nil || parsed > 7 {
+			return days
+		}
+		first = int(parsed)
+	}
+	step := 1
+	if hasStep {
+		parsed, err := strconv.ParseUint(stepText, 10, 8)
+		if err != nil || parsed == 0 {
+			return days
+		}
+		step = int(parsed)
+	}
+	var list []string
+	for day := first; day <= 7; day += step {
+		list = append(list, strconv.Itoa(day%7))
+	}
+	return strings.Join(list, ",")
+}
+
+// weekdays are the names of the days, by their numbers.
+var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
+
+// everyHour has the bits of all 24 hours.
+const everyHour = 1<<24 - 1
 
 // Next returns the first time of the schedule after the given one. It returns zero if there is none within five years.
 func (s Schedule) Next(after time.Time) time.Time {
-	if s.spec.Hour&everyHour != 0 {
+	if s.spec.Hour&everyHour == everyHour {
 		spec := *s.spec
 		spec.Location = s.zone
 		return spec.Next(after)

@@ -16,6 +16,12 @@ func TestMistakesAreNamed(t *testing.T) {
 		"0 3 * *":                        `"0 3 * *" cannot be read: expected exactly 5 fields`,
 		"0 0 3 * * *":                    "cannot be read: expected exactly 5 fields",
 		"0 25 * * *":                     "cannot be read: end of range (25) above maximum (23)",
+		"0 0 * * 8":                      `"0 0 * * 8" cannot be read: end of range (8) above maximum (6)`,
+		"0 0 * * 5-7/0":                  "cannot be read: end of range (7) above maximum (6)",
+		"0 0 * * x-7":                    "cannot be read: failed to parse int from x",
+		"0 0 * * 8-7":                    "cannot be read: end of range (7) above maximum (6)",
+		"0 0 * * 7/2":                    "cannot be read: beginning of range (7) beyond end of range (6)",
+		"0 0 7 * * 7":                    "cannot be read: expected exactly 5 fields",
 		"@sometimes":                     "cannot be read: unrecognized descriptor",
 		"0 0 30 2 *":                     "never runs",
 		"TZ=Nowhere/Land 0 3 * * *":      `the time zone "Nowhere/Land" is not known here`,
@@ -47,6 +53,15 @@ func TestTimesOfTheClock(t *testing.T) {
 		"from within it":      {"30 2 * * *", "Europe/Berlin", "2026-10-25T02:10:00+01:00", []string{"10-26 02:30 CET"}},
 		"several of both":     {"*/30 2 * * *", "Europe/Berlin", "2026-10-25T00:00:00+02:00", []string{"10-25 02:00 CEST", "10-25 02:30 CEST", "10-26 02:00 CET"}},
 		"every hour, missing": {"0 * * * *", "Europe/Berlin", "2026-03-29T00:30:00+01:00", []string{"03-29 01:00 CET", "03-29 03:00 CEST"}},
+		"Sunday as 7":         {"0 0 * * 7", "UTC", "2026-01-01T00:00:00Z", []string{"01-04 00:00 UTC", "01-11 00:00 UTC"}},
+		"a list with 7":       {"0 0 * * 1,7", "UTC", "2026-01-01T00:00:00Z", []string{"01-04 00:00 UTC", "01-05 00:00 UTC", "01-11 00:00 UTC"}},
+		"a range to 7":        {"0 0 * * Fri-7", "UTC", "2026-01-01T00:00:00Z", []string{"01-02 00:00 UTC", "01-03 00:00 UTC", "01-04 00:00 UTC", "01-09 00:00 UTC"}},
+		"a range from 0 to 7": {"0 0 * * 0-7", "UTC", "2026-01-01T00:00:00Z", []string{"01-02 00:00 UTC", "01-03 00:00 UTC"}},
+		"7 alone, as a range": {"0 0 * * 7-7", "UTC", "2026-01-01T00:00:00Z", []string{"01-04 00:00 UTC", "01-11 00:00 UTC"}},
+		"steps to 7":          {"0 0 * * 3-7/2", "UTC", "2026-01-01T00:00:00Z", []string{"01-02 00:00 UTC", "01-04 00:00 UTC", "01-07 00:00 UTC"}},
+		"all hours, listed":   {"0 0-12,13-23 * * *", "Europe/Berlin", "2026-10-25T01:30:00+02:00", []string{"10-25 02:00 CEST", "10-25 02:00 CET", "10-25 03:00 CET"}},
+		"all hours, in steps": {"0 */1 * * *", "Europe/Berlin", "2026-10-25T01:30:00+02:00", []string{"10-25 02:00 CEST", "10-25 02:00 CET", "10-25 03:00 CET"}},
+		"all hours but one":   {"0 0-22 * * *", "Europe/Berlin", "2026-10-25T01:30:00+02:00", []string{"10-25 02:00 CEST", "10-25 03:00 CET"}},
 		"every hour, doubled": {"0 * * * *", "Europe/Berlin", "2026-10-25T01:30:00+02:00", []string{"10-25 02:00 CEST", "10-25 02:00 CET", "10-25 03:00 CET"}},
 		"a missing midnight":  {"0 0 * * *", "America/Asuncion", "2023-09-30T12:00:00-04:00", []string{"10-01 01:00 -03", "10-02 00:00 -03"}},
 		"half an hour":        {"15 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00:00+10:30", []string{"10-04 02:30 +11", "10-05 02:15 +11"}},
@@ -124,6 +139,32 @@ func TestMissedRunsAreTheLast(t *testing.T) {
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
+
+// Texts that differ in spaces, and in where the zone is named, are the same schedule.
+func TestEqualSchedulesHaveEqualTexts(t *testing.T) {
+	berlin, err := Zone("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		text string
+		zone *time.Location
+		want string
+	}{
+		{" 0  3 * * 7 ", berlin, "CRON_TZ=Europe/Berlin 0 3 * * 7"},
+		{"TZ=Europe/Berlin 0 3 * * 7", time.UTC, "CRON_TZ=Europe/Berlin 0 3 * * 7"},
+		{"@daily", time.UTC, "CRON_TZ=UTC @daily"},
+	} {
+		s, err := Parse(test.text, test.zone)
+		if err != nil || s.String() != test.want {
+			t.Errorf("%q: got %s, %v", test.text, s, err)
+		}
+		again, err := Parse(s.String(), time.UTC)
+		if err != nil || again.String() != test.want {
+			t.Errorf("%s: got %s, %v", s, again, err)
 		}
 	}
 }
