@@ -46,23 +46,38 @@ type Schedule struct {
 	common schedule.Schedule // of all objects
 }
 
-// NextRun returns the run for an object that follows the last one. It can be one that was missed. It runs code of
-// users if Of is set.
-func (s *Schedule) NextRun(c *Call, last, now time.Time) (run time.Time, err error) {
-	found := s.common
-	if s.Of != nil {
-		err = WithRecover(func() error {
-			text, err := s.Of(c)
-			if err != nil {
-				return err
-			}
-			found, err = schedule.Parse(text, s.Zone)
-			return err
-		})
-		if err != nil {
-			return time.Time{}, err
-		}
+// UnreadableScheduleError is about an object whose schedule cannot be read, or never runs. Only a change of the object
+// corrects it.
+type UnreadableScheduleError struct {
+	Text string
+	Err  error
+}
+
+func (e *UnreadableScheduleError) Error() string { return e.Err.Error() }
+
+func (e *UnreadableScheduleError) Unwrap() error { return e.Err }
+
+// Read returns the schedule of an object. It runs code of users if Of is set.
+func (s *Schedule) Read(c *Call) (found schedule.Schedule, err error) {
+	if s.Of == nil {
+		return s.common, nil
 	}
+	err = WithRecover(func() error {
+		text, err := s.Of(c)
+		if err != nil {
+			return err
+		}
+		found, err = schedule.Parse(text, s.Zone)
+		if err != nil {
+			return &UnreadableScheduleError{text, err}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// NextRun returns the run of a schedule that follows the last one. It can be one that was missed.
+func (s *Schedule) NextRun(found schedule.Schedule, last, now time.Time) (run time.Time, err error) {
 	missed := found.Missed(last, now, s.CatchUp)
 	if len(missed) > 0 {
 		return missed[0], nil

@@ -19,19 +19,26 @@ import (
 
 // Schedule is a schedule in a time zone. It is immutable, and safe for concurrent use.
 type Schedule struct {
-	spec   *cron.SpecSchedule
-	zone   *time.Location
-	fields string
+	spec *cron.SpecSchedule
+	zone *time.Location
+	text string
 }
 
+// maxText is the length of texts that can be schedules: the lists of all minutes, hours, days, and months are shorter.
+// The text of the last run is stored on the object.
+const maxText = 500
+
 // String returns the schedule with its time zone, in a form that Parse reads. Two schedules with equal texts are equal.
-func (s Schedule) String() string { return "CRON_TZ=" + s.zone.String() + " " + s.fields }
+func (s Schedule) String() string { return s.text }
 
 var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
 // Parse parses five fields of cron, or a name such as @daily. A prefix, as in
 // "CRON_TZ=Europe/Berlin 0 3 * * *", replaces the time zone.
 func Parse(text string, zone *time.Location) (Schedule, error) {
+	if len(text) > maxText {
+		return Schedule{}, fmt.Errorf("the schedule has %d characters, and can have %d", len(text), maxText)
+	}
 	fields := strings.TrimSpace(text)
 	if name, isNamed := strings.CutPrefix(strings.TrimPrefix(fields, "CRON_"), "TZ="); isNamed {
 		name, rest, _ := strings.Cut(name, " ")
@@ -60,7 +67,7 @@ func Parse(text string, zone *time.Location) (Schedule, error) {
 		return Schedule{}, fmt.Errorf("the schedule %q has no times of the clock", text)
 	}
 	spec.Location = time.UTC
-	s := Schedule{spec, zone, strings.Join(strings.Fields(fields), " ")}
+	s := Schedule{spec, zone, "CRON_TZ=" + zone.String() + " " + strings.Join(strings.Fields(fields), " ")}
 	if s.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return Schedule{}, fmt.Errorf("the schedule %q never runs: it names a day that no month has", text)
 	}

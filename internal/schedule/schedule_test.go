@@ -15,6 +15,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"@every 5m":                      "use kopf.Interval",
 		"0 3 * *":                        `"0 3 * *" cannot be read: expected exactly 5 fields`,
 		"0 0 3 * * *":                    "cannot be read: expected exactly 5 fields",
+		strings.Repeat("0", 501):         "has 501 characters",
 		"0 25 * * *":                     "cannot be read: end of range (25) above maximum (23)",
 		"0 0 * * 8":                      `"0 0 * * 8" cannot be read: end of range (8) above maximum (6)`,
 		"0 0 * * 5-7/0":                  "cannot be read: end of range (7) above maximum (6)",

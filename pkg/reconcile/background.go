@@ -277,7 +277,7 @@ func (b *background) suspend() {
 }
 
 // LastRun returns the last run of a timer with a schedule.
-func (b *background) LastRun(ctx context.Context, d *handler.Declaration) (time.Time, error) {
+func (b *background) LastRun(ctx context.Context, d *handler.Declaration) (storage.Record, error) {
 	return b.engine.records.LastRun(ctx, b.live(), d.ID, b.reporter())
 }
 
@@ -303,6 +303,14 @@ func (b *background) Trace(ctx context.Context, d *handler.Declaration, a handle
 // Report reports the outcome of one attempt, as of any other handler's.
 func (b *background) Report(_ context.Context, d *handler.Declaration, o call.Outcome) {
 	b.reporter().Outcome(b.live(), d.ID, o)
+}
+
+// ReportRun reports the success of a run.
+func (b *background) ReportRun(d *handler.Declaration, run time.Time) { b.reporter().Ran(d.ID, run) }
+
+// ReportUnscheduled reports that the next run of a timer is unknown.
+func (b *background) ReportUnscheduled(d *handler.Declaration, err error, delay time.Duration) {
+	b.reporter().Unscheduled(b.live(), d.ID, err, delay)
 }
 
 // Measure counts one attempt.

@@ -31,6 +31,10 @@ type Record struct {
 	Subrefs []string     // ids of the sub-handlers of all levels
 	Cycle   string       // token of the Cycle in which the handler ended; empty: unknown
 
+	// Schedule is the schedule of a timer whose last run the record is, with its time zone:
+	// "CRON_TZ=UTC 0 3 * * *". Empty: unknown.
+	Schedule string
+
 	// absent marks the fields that the stored record did not have. They stay absent as
 	// long as they are zero, so that a record is stored as it was read. New records
 	// have all fields.
@@ -74,6 +78,8 @@ type wireRecord struct {
 	Message *string  `json:"message,omitempty"`
 	Subrefs []string `json:"subrefs,omitempty"`
 	Cycle   *string  `json:"cycle,omitempty"`
+
+	Schedule *string `json:"schedule,omitempty"`
 }
 
 // verboseRecord is a wireRecord that includes nulls.
@@ -88,6 +94,8 @@ type verboseRecord struct {
 	Message *string  `json:"message"`
 	Subrefs []string `json:"subrefs"`
 	Cycle   *string  `json:"cycle,omitempty"`
+
+	Schedule *string `json:"schedule,omitempty"`
 }
 
 // MarshalJSON encodes the record without absent fields.
@@ -132,6 +140,8 @@ func (r *Record) wire() wireRecord {
 		Message: unlessZero(truncate(r.Message, MaxMessage)),
 		Subrefs: r.Subrefs,
 		Cycle:   unlessZero(r.Cycle),
+
+		Schedule: unlessZero(r.Schedule),
 	}
 }
 
@@ -154,7 +164,10 @@ func (w wireRecord) record() (Record, error) {
 		Message: value(w.Message),
 		Subrefs: w.Subrefs,
 		Cycle:   value(w.Cycle),
-		absent:  absentFields{w.Retries == nil, w.Success == nil, w.Failure == nil},
+
+		Schedule: value(w.Schedule),
+
+		absent: absentFields{w.Retries == nil, w.Success == nil, w.Failure == nil},
 	}, errors.Join(startedErr, stoppedErr, delayedErr)
 }
 

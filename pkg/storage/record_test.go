@@ -26,10 +26,11 @@ func TestRecordMarshals(t *testing.T) {
 			storage.Record{
 				Started: noon, Stopped: noon.Add(time.Second), Delayed: noon.Add(time.Minute), Purpose: cause.Update,
 				Retries: 3, Success: true, Failure: true, Message: "<é>", Subrefs: []string{"a/b"},
+				Schedule: "CRON_TZ=UTC 0 3 * * *",
 			},
 			`{"started":"2024-02-14T12:00:00.123456+00:00","stopped":"2024-02-14T12:00:01.123456+00:00",` +
 				`"delayed":"2024-02-14T12:01:00.123456+00:00","purpose":"update","retries":3,"success":true,"failure":true,` +
-				`"message":"\u003cé\u003e","subrefs":["a/b"]}`,
+				`"message":"\u003cé\u003e","subrefs":["a/b"],"schedule":"CRON_TZ=UTC 0 3 * * *"}`,
 		},
 		"times are in UTC and to the microsecond": {
 			storage.Record{Started: time.Date(2024, 2, 14, 13, 0, 0, 123456789, time.FixedZone("", 3600))},

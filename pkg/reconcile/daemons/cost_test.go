@@ -48,9 +48,13 @@ func (q *discardHost) Follow(*handler.Declaration, func()) func() { return func(
 
 func (q *discardHost) Children(*handler.Declaration) []*object.Snapshot { return nil }
 
-func (q *discardHost) LastRun(context.Context, *handler.Declaration) (time.Time, error) {
-	return time.Time{}, nil
+func (q *discardHost) LastRun(context.Context, *handler.Declaration) (storage.Record, error) {
+	return storage.Record{}, nil
 }
+
+func (q *discardHost) ReportRun(*handler.Declaration, time.Time) {}
+
+func (q *discardHost) ReportUnscheduled(*handler.Declaration, error, time.Duration) {}
 
 func (q *discardHost) PutRun(context.Context, *handler.Declaration, storage.Record, *patch.Patch) error {
 	return nil

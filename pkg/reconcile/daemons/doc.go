@@ -28,7 +28,8 @@
 // A timer with a schedule has runs: times of the clock. The end of each run is written with the result
 // of the timer (Host.PutRun). When the timer starts, the run that follows the last one is looked up
 // (Host.LastRun), which can be one that was missed. What follows a call is decided after it, by
-// code of users where it can depend on the object.
+// code of users where it can depend on the object. The runs of a schedule that has replaced another one begin when
+// that is seen: by the worker, or after a start, because the schedule of the last run is stored.
 //
 // A daemon can say what it looks at. Its run then follows that (Host.Follow) from before the call until after it, and
 // its channel has a value when something has changed: at most one, however often that was. A daemon can also write

@@ -1,7 +1,6 @@
 package daemons
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -95,90 +94,33 @@ func (g *Group) Sync(wanted []*handler.Declaration, changed bool, misfits ...*ha
 func (g *Group) prepareWorkers(wanted []*handler.Declaration) {
 	for _, d := range wanted {
 		isStarting := g.isStarting(d)
-		if !isStarting && (d.Schedule == nil || d.Schedule.Of == nil) {
-			continue
+		notBefore := time.Time{}
+		if isStarting && d.Schedule == nil {
+			notBefore = time.Now().Add(g.initialDelay(d))
 		}
-		var n next
-		if d.Schedule != nil {
-			n = g.nextRunOf(d)
-		} else {
-			n.look = time.Now().Add(g.initialDelay(d))
+		if isStarting {
+			g.prepareStart(d, notBefore)
 		}
-		g.supervisor.mu.Lock()
-		w := g.workerOf(d)
-		switch {
-		case !isStarting && w != nil:
-			w.reschedule(n)
-		case isStarting:
-			if w == nil {
-				w = &worker{group: g, handler: d}
-				g.workers = append(g.workers, w)
-				g.supervisor.groups[g] = struct{}{}
-			}
-			w.notBefore = latest(n.run, n.look)
-			w.plannedFor = n.run
+		if d.Schedule != nil && (isStarting || d.Schedule.Of != nil) {
+			g.lookInPass(d, isStarting)
 		}
-		g.supervisor.mu.Unlock()
 	}
 }
 
-// nextRunOf returns the next run of a schedule. If it cannot be known, the error is reported, and the worker looks again
-// later.
-func (g *Group) nextRunOf(d *handler.Declaration) (n next) {
-	var err error
-	n.run, err = g.firstRun(d)
-	if err != nil {
-		n.look = time.Now().Add(g.supervisor.delayAfter(d, 0))
-		g.reportSchedule(d, err)
+// prepareStart adds the worker of a handler that matches for the first time, and sets the end of its initial delay.
+func (g *Group) prepareStart(d *handler.Declaration, notBefore time.Time) {
+	g.supervisor.mu.Lock()
+	defer g.supervisor.mu.Unlock()
+	w := g.workerOf(d)
+	if w == nil {
+		w = &worker{group: g, handler: d}
+		g.workers = append(g.workers, w)
+		g.supervisor.groups[g] = struct{}{}
 	}
-	return n
-}
-
-// firstRun returns the run of a schedule that follows the last one that is stored on the object. It runs code of
-// users.
-func (g *Group) firstRun(d *handler.Declaration) (run time.Time, err error) {
-	host := g.currentHost()
-	ctx, call := host.Prepare(g.supervisor.handlerCtx, d)
-	call.Patch = &patch.Patch{}
-	err = handler.WithRecover(func() error {
-		last, err := host.LastRun(ctx, d)
-		if err != nil {
-			return err
-		}
-		last = latest(last, g.supervisor.endedRun(host.Identity(), d))
-		run, err = d.Schedule.NextRun(handler.NewCall(d, call, handler.Attempt{}), last, time.Now())
-		return err
-	})
-	return run, err
-}
-
-// runOf is a timer with a schedule of one object.
-type runOf struct {
-	Identity
-	id string
-}
-
-// endedRun returns the last run that has ended in this process. Its end may not be written yet, or the watch may not have
-// shown that.
-func (s *Supervisor) endedRun(of Identity, d *handler.Declaration) time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.runs[runOf{of, d.ID}]
-}
-
-func (s *Supervisor) setEndedRun(of Identity, d *handler.Declaration, run time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.runs == nil {
-		s.runs = map[runOf]time.Time{}
+	if w.scheduled == nil && d.Schedule != nil {
+		w.scheduled = &scheduled{}
 	}
-	s.runs[runOf{of, d.ID}] = run
-}
-
-// reportSchedule reports that the next run of a schedule cannot be known.
-func (g *Group) reportSchedule(d *handler.Declaration, err error) {
-	delay := g.supervisor.delayAfter(d, 0)
-	g.currentHost().Report(g.supervisor.handlerCtx, d, failedOutcome(fmt.Errorf("the next run is unknown: %w", err), delay))
+	w.notBefore = notBefore
 }
 
 // isStarting reports whether Sync starts the handler: it is off, or it waits as another
@@ -244,9 +186,6 @@ func (g *Group) forgetIfStopped() {
 	case slices.ContainsFunc(g.workers, (*worker).isActive):
 		g.supervisor.stopping[g.host.Identity()] = g
 	default:
-		for _, w := range g.workers {
-			delete(g.supervisor.runs, runOf{g.host.Identity(), w.handler.ID})
-		}
 		delete(g.supervisor.groups, g)
 		delete(g.supervisor.stopping, g.host.Identity())
 	}

@@ -93,13 +93,21 @@ func (w *world) Follow(d *handler.Declaration, wake func()) func() {
 func (w *world) Children(*handler.Declaration) []*object.Snapshot { return nil }
 
 // LastRun returns what PutRun has put.
-func (w *world) LastRun(_ context.Context, d *handler.Declaration) (time.Time, error) {
+func (w *world) LastRun(_ context.Context, d *handler.Declaration) (storage.Record, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if last, ok := w.runs[d.ID]; ok {
-		return last.Started, nil
+		return last, nil
 	}
-	return w.began, nil
+	return storage.Record{Started: w.began}, nil
+}
+
+func (w *world) ReportRun(d *handler.Declaration, run time.Time) {
+	w.note("%s: run %g succeeded", d.ID, run.Sub(w.began).Seconds())
+}
+
+func (w *world) ReportUnscheduled(d *handler.Declaration, err error, delay time.Duration) {
+	w.note("%s: unscheduled for %s, %v", d.ID, delay, err)
 }
 
 func (w *world) PutRun(_ context.Context, d *handler.Declaration, run storage.Record, _ *patch.Patch) error {
@@ -171,11 +179,13 @@ func (w *world) expect(want ...string) {
 	}
 }
 
-// expectLines expects what has happened except for the writes.
+// expectLines expects what has happened except for the writes and the successes of runs.
 func (w *world) expectLines(want ...string) {
 	w.t.Helper()
 	w.mu.Lock()
-	w.log = slices.DeleteFunc(w.log, func(line string) bool { return strings.Contains(line, ": wrote ") })
+	w.log = slices.DeleteFunc(w.log, func(line string) bool {
+		return strings.Contains(line, ": wrote ") || strings.HasSuffix(line, " succeeded")
+	})
 	w.mu.Unlock()
 	w.expect(want...)
 }

@@ -33,9 +33,9 @@ type Host interface {
 	Follow(d *handler.Declaration, wake func()) (end func())
 	// Children returns the children that a daemon looks at.
 	Children(d *handler.Declaration) []*object.Snapshot
-	// LastRun returns the time of the last run of a timer with a schedule that has ended, as it is stored on the
-	// object. Without one, it returns when the object was created.
-	LastRun(ctx context.Context, d *handler.Declaration) (time.Time, error)
+	// LastRun returns the last run of a timer with a schedule that has ended, as it is stored on the
+	// object. Without one, it returns a record that has started when the object was created.
+	LastRun(ctx context.Context, d *handler.Declaration) (storage.Record, error)
 	// PutRun adds the end of a run to what the timer wants to write.
 	PutRun(ctx context.Context, d *handler.Declaration, run storage.Record, into *patch.Patch) error
 	// Trace starts the span of an attempt, and returns its context and its end, which is nil without a span.
@@ -43,6 +43,11 @@ type Host interface {
 	// Report reports the outcome of an attempt: of every failed one, and of a daemon
 	// that has ended by itself. The context is the attempt's.
 	Report(ctx context.Context, d *handler.Declaration, o call.Outcome)
+	// ReportRun reports that a run of a timer with a schedule has succeeded.
+	ReportRun(d *handler.Declaration, run time.Time)
+	// ReportUnscheduled reports that the next run of a timer with a schedule is unknown. It is looked for again after the
+	// delay, or when the object has changed if there is none.
+	ReportUnscheduled(d *handler.Declaration, err error, delay time.Duration)
 	// Measure counts the outcome of every attempt, before the outcome takes effect.
 	Measure(d *handler.Declaration, o call.Outcome)
 	// Warn reports something unusual in the log and as an event. The reason is one of

@@ -80,24 +80,26 @@ func (r *run) callHandler() {
 // isUnplanned reports whether the time of the next run is unknown, and must be looked for: there is no call.
 func (r *run) isUnplanned() bool { return r.worker.handler.Schedule != nil && r.call.Run == nil }
 
-// decideNext decides when the timer is called next. An interval that cannot be computed fails the call. A
-// schedule that cannot be read is an error of the object, and none of the run that has just been made.
+// decideNext decides when the timer is called next, from the object as it is now. It runs code of users. An interval that
+// cannot be computed fails the call. A schedule that cannot be read is an error of the object, and none of the run that
+// has just been made.
 //
 //go:noinline
 func (r *run) decideNext(failure error) error {
-	n, err := r.nextAfter()
-	if err == nil {
+	d := r.worker.handler
+	if d.Schedule != nil {
+		n := r.worker.lookAfter(r.call.Run)
 		r.next = &n
 		return failure
 	}
-	if r.worker.handler.Schedule != nil {
-		r.worker.group.reportSchedule(r.worker.handler, err)
-		return failure
+	interval, err := d.IntervalAfter(r.call)
+	switch {
+	case err == nil:
+		r.next = &next{interval: interval}
+	case failure == nil:
+		return err
 	}
-	if failure != nil {
-		return failure
-	}
-	return err
+	return failure
 }
 
 // lookAgain returns when to look for the time of the next call again, after an error.
@@ -173,6 +175,9 @@ func (r *run) processResult(failure error) call.Outcome {
 	if reported {
 		r.worker.group.currentHost().Report(r.ctx, r.worker.handler, outcome)
 	}
+	if outcome.Succeeded() && outcome.Ignored == nil && r.call.Run != nil {
+		r.worker.group.currentHost().ReportRun(r.worker.handler, *r.call.Run)
+	}
 	accepted := r.writeEdit(outcome.Result)
 	if r.worker.isDaemon() && outcome.Succeeded() && outcome.Ignored == nil && accepted && !r.hasStopReason() {
 		r.worker.group.currentHost().Report(r.ctx, r.worker.handler, outcome)
@@ -180,9 +185,10 @@ func (r *run) processResult(failure error) call.Outcome {
 	return outcome
 }
 
-// putRun adds the end of a run to what the timer writes.
+// putRun adds the end of a run to what the timer writes. The schedule is stored, too: the runs of another one do not
+// follow this run.
 func (r *run) putRun(o call.Outcome) error {
-	ended := storage.Record{Started: *r.call.Run, Stopped: time.Now().UTC(), Retries: r.attempt.Args.Retry, Success: o.Err == nil, Failure: o.Err != nil}
+	ended := storage.Record{Started: *r.call.Run, Stopped: time.Now().UTC(), Retries: r.attempt.Args.Retry, Success: o.Err == nil, Failure: o.Err != nil, Schedule: r.worker.markRun(*r.call.Run)}
 	if o.Called {
 		ended.Retries++
 	}
@@ -190,7 +196,6 @@ func (r *run) putRun(o call.Outcome) error {
 		ended.Message = o.Err.Error()
 	}
 	r.ended = &ended
-	r.worker.group.supervisor.setEndedRun(r.worker.group.currentHost().Identity(), r.worker.handler, ended.Started)
 	return r.worker.group.currentHost().PutRun(r.ctx, r.worker.handler, ended, r.call.Context.Patch)
 }
 

@@ -12,21 +12,8 @@ import (
 type next struct {
 	interval time.Duration // of an IntervalFunc; zero if it is unknown
 	run      time.Time     // of a schedule; zero if it is unknown
-	look     time.Time     // when to look again for what is unknown
-}
-
-// nextAfter returns what follows a call, from the object as it is now. It runs code of users.
-func (r *run) nextAfter() (n next, err error) {
-	d := r.worker.handler
-	switch {
-	case d.IntervalFunc != nil:
-		n.interval, err = d.IntervalAfter(r.call)
-	case d.Schedule != nil && r.call.Run != nil:
-		n.run, err = d.Schedule.NextRun(r.call, *r.call.Run, time.Now())
-	case d.Schedule != nil:
-		n.run, err = r.worker.group.firstRun(d)
-	}
-	return n, err
+	schedule string        // of the run
+	look     time.Time     // when to look again for what is unknown; zero to wait for a change of the object
 }
 
 // nextCall returns the time of the next call, or zero if that depends on the next
@@ -43,8 +30,7 @@ func (w *worker) nextCall(o call.Outcome, n *next, now time.Time) (at time.Time,
 	case !o.Final:
 		at = now.Add(o.Delay)
 	case d.Schedule != nil: // an error ends the run, and not the schedule
-		w.plannedFor = n.run
-		at = latest(n.run, n.look)
+		return w.plan(*n), true
 	case w.isDaemon() || o.Err != nil && !isLimitError(o.Err):
 		return at, false
 	case d.IntervalFunc != nil && interval == 0:

@@ -84,33 +84,202 @@ func TestTimersWithASchedule(t *testing.T) {
 
 var errDown = errors.New("down")
 
-// A schedule that the object has follows its changes. One that cannot be read is an error of the object.
+// changing is an object with a schedule that changes.
+type changing struct {
+	*world
+	text     string
+	failure  error
+	duration time.Duration // of the next call
+	looks    int
+}
+
+// startChanging starts a timer with the schedule of the object.
+func (w *world) startChanging(text string, options ...handler.ScheduleOption) *changing {
+	c := &changing{world: w, text: text}
+	w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {
+		w.note("run %g", tick.Run.Sub(w.began).Seconds())
+		duration := c.duration
+		c.duration = 0
+		time.Sleep(duration)
+		return nil
+	}, handler.ScheduleFunc(func(*handler.Call) (string, error) {
+		c.looks++
+		return c.text, c.failure
+	}, options...), handler.Backoff(5*time.Second)))
+	return c
+}
+
+// change changes the object, which a pass sees.
+func (c *changing) change(at float64, to string, err error) {
+	c.until(at)
+	c.text, c.failure = to, err
+	c.pass(true)
+	synctest.Wait()
+}
+
+// A schedule that the object has follows its changes. One that cannot be read waits for a change. An error of the
+// function is reported once, and can end without a change.
 func TestScheduleFollowsTheObject(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		text, failure := "0 * * * *", error(nil)
-		w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {
-			w.note("run %g", tick.Run.Sub(w.began).Seconds())
-			return nil
-		}, handler.ScheduleFunc(func(*handler.Call) (string, error) { return text, failure }), handler.Backoff(5*time.Second)))
-		change := func(at float64, to string, err error) {
-			w.until(at)
-			text, failure = to, err
-			w.pass(true)
-			synctest.Wait()
+		c := w.startChanging("0 * * * *")
+		c.change(10, "1 * * * *", nil)
+		c.change(61, "2 * * * *", nil)
+		c.change(62, "2 * * * *", nil) // another field has changed
+		c.change(70, "soon", nil)
+		looks := c.looks
+		c.until(3600)
+		if c.looks != looks {
+			t.Errorf("there were %d looks at a text that has not changed", c.looks-looks)
 		}
-		change(10, "1 * * * *", nil)
-		change(61, "2 * * * *", nil)
-		change(62, "2 * * * *", nil) // another field has changed
-		change(70, "soon", nil)
-		change(76, "soon", errDown)
-		change(82, "2 * * * *", nil)
-		w.until(121)
+		c.change(3601, "soon", nil)
+		c.change(3602, "later", nil)
+		c.change(3603, "soon", errDown)
+		c.until(3620)
+		c.text, c.failure = "2 * * * *", nil
+		w.until(3721)
 		w.expectLines("60s run 60",
-			`70s a: again in 5s, the next run is unknown: the schedule "soon" cannot be read: expected exactly 5 fields, found 1: [soon]`,
-			`75s a: again in 5s, the next run is unknown: the schedule "soon" cannot be read: expected exactly 5 fields, found 1: [soon]`,
-			"76s a: again in 5s, the next run is unknown: down",
-			"80s a: again in 5s, the next run is unknown: down",
-			"120s run 120")
+			`70s a: unscheduled for 0s, the schedule "soon" cannot be read: expected exactly 5 fields, found 1: [soon]`,
+			`3602s a: unscheduled for 0s, the schedule "later" cannot be read: expected exactly 5 fields, found 1: [later]`,
+			"3603s a: unscheduled for 5s, down",
+			"3720s run 3720")
+	})
+}
+
+// A schedule that has changed has runs from then on. What was due before, by any of the two, is not made up for.
+func TestChangedScheduleBeginsWithTheChange(t *testing.T) {
+	const noon, one = 12 * 3600, 13 * 3600
+	for name, test := range map[string]struct {
+		from   string
+		change func(c *changing)
+		until  float64
+		want   []string
+	}{
+		"an earlier time": {"0 3 * * *", func(c *changing) { c.change(37200, "*/15 * * * *", nil) }, 37800, []string{"10800s run 10800", "37800s run 37800"}},
+		"a later time of the day": {
+			"0 12 * * *", func(c *changing) { c.change(54000, "0 13 * * *", nil) }, 86400 + one, []string{"43200s run 43200", "133200s run 133200"},
+		},
+		"another time zone": {
+			"0 12 * * *", func(c *changing) { c.change(54000, "CRON_TZ=America/New_York 0 9 * * *", nil) }, 86400 + 14*3600, []string{"43200s run 43200", "136800s run 136800"},
+		},
+		"the same in other words": {
+			"0 12 * * *", func(c *changing) { c.change(54000, "CRON_TZ=UTC 0  12 * * *", nil) }, 86400 + noon, []string{"43200s run 43200", "129600s run 129600"},
+		},
+		"a correction": {
+			"soon", func(c *changing) { c.change(37200, "*/15 * * * *", nil) }, 37800,
+			[]string{`0s a: unscheduled for 0s, the schedule "soon" cannot be read: expected exactly 5 fields, found 1: [soon]`, "37800s run 37800"},
+		},
+		"a correction of the function": {
+			"*/15 * * * *", func(c *changing) {
+				c.change(1, "", errDown)
+				c.change(37200, "*/20 * * * *", nil)
+			}, 38400, []string{"1s a: unscheduled for 5s, down", "38400s run 38400"},
+		},
+		"the end of an error": {
+			"0 * * * *", func(c *changing) {
+				c.change(3599, "", errDown)
+				c.change(3601, "0 * * * *", nil)
+			}, 3602, []string{"3599s a: unscheduled for 5s, down", "3601s run 3600"},
+		},
+		"a change during a run, which takes long": {
+			"0 * * * *", func(c *changing) {
+				c.duration = 2 * time.Hour
+				c.change(3660, "*/15 * * * *", nil)
+				c.until(10799)
+			}, 10801, []string{"3600s run 3600", "10800s run 10800"},
+		},
+		"a change while no operator was active": {
+			"0 * * * *", func(c *changing) {
+				c.until(3601)
+				c.group.Suspend()
+				c.until(9000)
+				c.change(9000, "*/30 * * * *", nil)
+			}, 10800, []string{"3600s run 3600", "10800s run 10800"},
+		},
+		"no change while no operator was active": {
+			"0 * * * *", func(c *changing) {
+				c.until(3601)
+				c.group.Suspend()
+				c.until(9000)
+				c.change(9000, "0 * * * *", nil)
+			}, 9001, []string{"3600s run 3600", "9000s run 7200"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(_ *testing.T, w *world) {
+				test.change(w.startChanging(test.from))
+				w.until(test.until)
+				w.expectLines(test.want...)
+			})
+		})
+	}
+}
+
+// The schedule of the last run is stored with it, so that an operator that starts knows whether the runs after it were of
+// the schedule that the object has now.
+func TestScheduleIsKnownAfterARestart(t *testing.T) {
+	const last = "CRON_TZ=UTC 0 3 * * *"
+	fixed := func(text string, options ...handler.ScheduleOption) handler.BackgroundOption {
+		return handler.Scheduled(text, options...)
+	}
+	for name, test := range map[string]struct {
+		stored string
+		timer  handler.BackgroundOption
+		want   []string
+	}{
+		"the same":             {last, fixed("0 3 * * *"), []string{"0s run -75600", "10800s run 10800"}},
+		"unknown":              {"", fixed("0 3 * * *"), []string{"0s run -75600", "10800s run 10800"}},
+		"another one":          {last, fixed("0 4 * * *"), []string{"14400s run 14400"}},
+		"in another time zone": {last, fixed("0 3 * * *", handler.TimeZone("Europe/London")), []string{"10800s run 10800"}},
+		"another one of the object": {
+			last, handler.ScheduleFunc(func(*handler.Call) (string, error) { return "0 4 * * *", nil }), []string{"14400s run 14400"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(_ *testing.T, w *world) {
+				w.runs["a"] = storage.Record{Started: w.began.Add(-2 * 24 * time.Hour), Schedule: test.stored}
+				w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {
+					w.note("run %g", tick.Run.Sub(w.began).Seconds())
+					return nil
+				}, test.timer))
+				w.until(5 * 3600)
+				w.expectLines(test.want...)
+				if got := w.runs["a"].Schedule; got == "" || test.stored == last && (got == last) != (name == "the same") {
+					t.Errorf("stored %s", got)
+				}
+			})
+		})
+	}
+}
+
+// A run that is repeated after the schedule has changed is still one of the former schedule.
+func TestRunIsStoredWithItsSchedule(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		c := w.startChanging("0 * * * *")
+		c.duration = 2 * time.Hour
+		c.change(3660, "*/15 * * * *", nil)
+		c.until(10799)
+		c.text = "*/20 * * * *" // no pass has seen it
+		c.until(10801)
+		if got := w.runs["a"]; got.Schedule != "CRON_TZ=UTC 0 * * * *" || !got.Started.Equal(w.began.Add(time.Hour)) {
+			t.Errorf("got %+v", got)
+		}
+		w.expectLines("3600s run 3600")
+	})
+}
+
+// A success has a line of the log, and no event.
+func TestSuccessOfARunIsReported(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		calls := 0
+		w.match(w.timer("a", func(context.Context, *handler.Call) error {
+			calls++
+			if calls == 1 {
+				return handler.Temporary(errDown, time.Second)
+			}
+			return nil
+		}, handler.Scheduled("* * * * *")))
+		w.until(121)
+		w.expect("60s a: again in 1s, down", "61s a: run 60 succeeded", "120s a: run 120 succeeded")
 	})
 }
 
@@ -139,4 +308,18 @@ func TestRunIsRepeatedIfTheOperatorEndsInIt(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The object in memory can be older than the end of a run.
+func TestRunIsNotRepeatedWhileTheObjectIsLate(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		c := w.startChanging("0 * * * *")
+		c.until(3601)
+		w.mu.Lock()
+		delete(w.runs, "a")
+		w.mu.Unlock()
+		c.change(3602, "0 * * * *", nil)
+		c.until(7201)
+		w.expectLines("3600s run 3600", "7200s run 7200")
+	})
 }

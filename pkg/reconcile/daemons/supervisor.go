@@ -51,7 +51,6 @@ type Supervisor struct {
 	mu       sync.Mutex
 	groups   map[*Group]struct{} // those with anything to stop
 	stopping map[Identity]*Group // those that are closed, and still have something to stop
-	runs     map[runOf]time.Time // the last runs of schedules that have ended in this process; nil without any
 	awaited  int                 // the number of workers that run and are not abandoned
 	limits   map[limitKey]*limitLine
 	daemons  phaseCounts

@@ -35,9 +35,10 @@ type worker struct {
 	timer *time.Timer
 	due   time.Time // zero if nothing is due
 
-	notBefore   time.Time // the end of the initial delay
-	plannedFor  time.Time // for when the last call was planned; for a schedule, the run, or zero if it is unknown
-	seenChanges uint32    // changeCount of the group at the last call
+	notBefore   time.Time  // the end of the initial delay
+	plannedFor  time.Time  // for when the last call was planned; for a schedule, the run, or zero if it is unknown
+	seenChanges uint32     // changeCount of the group at the last call
+	scheduled   *scheduled // of a timer with a schedule
 
 	phase         phase
 	stage         stage
@@ -83,21 +84,14 @@ func (w *worker) ensureStarted(d *handler.Declaration) {
 	}
 	if w.phase == off {
 		w.handler = d
+		if d.Schedule != nil && w.scheduled == nil { // it has stopped since the group has looked
+			w.scheduled = &scheduled{}
+			w.forgetPlan()
+		}
 		w.attempts = call.Attempts{}
 		w.setPhase(waiting)
 		w.startTimer(latest(latest(time.Now(), w.notBefore), w.idleFrom()))
 	}
-}
-
-// reschedule postpones or advances the run of a schedule that the object has changed. A run that is being repeated
-// after an error remains. The lock is held.
-func (w *worker) reschedule(n next) {
-	if w.phase != waiting || w.attempts.Retries() > 0 || n.run.Equal(w.plannedFor) {
-		return
-	}
-	w.returnSlot()
-	w.plannedFor = n.run
-	w.startTimer(latest(n.run, n.look))
 }
 
 // onTimer does what is due, unless that was postponed or canceled at the last moment.
@@ -170,6 +164,7 @@ func (w *worker) applyOutcome(o call.Outcome, n *next) bool {
 	w.cancel = nil
 	if w.stopRequested {
 		w.setPhase(off)
+		w.forgetPlan()
 		return w.isDaemon() || !w.group.closed
 	}
 	at, again := w.nextCall(o, n, time.Now())
@@ -178,6 +173,9 @@ func (w *worker) applyOutcome(o call.Outcome, n *next) bool {
 		return w.isDaemon()
 	}
 	w.setPhase(waiting)
+	if o.Final && w.scheduled != nil && w.scheduled.mustLook {
+		at = w.plan(next{look: time.Now()})
+	}
 	if !at.IsZero() {
 		w.startTimer(at)
 	}

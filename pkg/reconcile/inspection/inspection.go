@@ -388,7 +388,15 @@ func (t target) nextRun(ctx context.Context, d *handler.Declaration, now *plan.P
 	if err != nil {
 		return time.Time{}, err
 	}
-	return d.Schedule.NextRun(handler.NewCall(d, now.CallContext, handler.Attempt{}), last, time.Now())
+	found, err := d.Schedule.Read(handler.NewCall(d, now.CallContext, handler.Attempt{}))
+	if err != nil {
+		return time.Time{}, err
+	}
+	at := time.Now()
+	if last.Schedule != "" && last.Schedule != found.String() { // the runs of another schedule count from now
+		return d.Schedule.NextRun(found, at, at)
+	}
+	return d.Schedule.NextRun(found, last.Started, at)
 }
 
 // judge returns what a pass would find about one handler. End is the state at which it has ended in

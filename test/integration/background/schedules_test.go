@@ -32,7 +32,8 @@ func TestRunOfAScheduleIsMadeOnce(t *testing.T) {
 	b.submit(obj)
 	thisYear := time.Date(time.Now().UTC().Year(), 1, 1, 0, 0, 0, 0, time.UTC)
 	record := testenv.HaveAnnotation("kopf.zalando.org/backup.schedule", gomega.ContainSubstring(thisYear.Format("2006-01-02")+`T00:00:00.000000+00:00","stopped":"`))
-	b.Eventually(cluster.Current(obj)).Should(gomega.And(record, testenv.HavePath("status.backup", "made")))
+	withSchedule := testenv.HaveAnnotation("kopf.zalando.org/backup.schedule", gomega.ContainSubstring(`"schedule":"CRON_TZ=UTC @yearly"`))
+	b.Eventually(cluster.Current(obj)).Should(gomega.And(record, withSchedule, testenv.HavePath("status.backup", "made")))
 	b.expectRest()
 	b.Expect(b.current(obj).GetFinalizers()).To(gomega.BeEmpty())
 	b.expectWrites(3) // the result goes to the status once: it does not change

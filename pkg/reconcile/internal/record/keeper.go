@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -80,14 +79,14 @@ func (k Keeper) Record(ctx context.Context, body *object.Body, id string, r repo
 	return record, nil
 }
 
-// LastRun returns the time of the last run that has ended of a timer with a schedule. Without one, it is when the object
+// LastRun returns the last run that has ended of a timer with a schedule. Without one, it has started when the object
 // was created.
-func (k Keeper) LastRun(ctx context.Context, body *object.Body, id string, r report.Reporter) (time.Time, error) {
+func (k Keeper) LastRun(ctx context.Context, body *object.Body, id string, r report.Reporter) (storage.Record, error) {
 	run, err := k.Record(ctx, body, RunOf(id), r)
 	if err != nil || run == nil {
-		return body.CreationTimestamp(), err
+		return storage.Record{Started: body.CreationTimestamp()}, err
 	}
-	return run.Started, nil
+	return *run, nil
 }
 
 // Progress returns the progress of the handlers. It finds the records of sub-handlers through

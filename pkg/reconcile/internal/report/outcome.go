@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
@@ -36,6 +37,24 @@ func (r Reporter) Outcome(body *object.Body, id string, o call.Outcome) {
 		log.Error(o.Err, "The handler failed and will be retried.", append(handler.StackValues(o.Err), "delay", o.Delay.String())...)
 		r.Event(body, Warning, "HandlerRetrying", fmt.Sprintf("Handler %s failed and will be retried: %s", id, o.Err))
 	}
+}
+
+// Ran reports that a run of a timer with a schedule has succeeded. An event would be too much: a run can be every minute.
+func (r Reporter) Ran(id string, run time.Time) {
+	r.Log.V(1).Info("The run of the schedule succeeded.", "handler", id, "scheduled", run.UTC().Format(time.RFC3339))
+}
+
+// Unscheduled reports that the next run of a timer with a schedule is unknown. The operator looks for it again after the
+// delay, or when the object has changed if there is none.
+func (r Reporter) Unscheduled(body *object.Body, id string, err error, delay time.Duration) {
+	values := append(handler.StackValues(err), "handler", id)
+	message := "The next run of the timer is unknown, until the object is corrected."
+	if delay > 0 {
+		message = "The next run of the timer is unknown, and will be looked for again."
+		values = append(values, "delay", delay.String())
+	}
+	r.Log.Error(err, message, values...)
+	r.Event(body, Warning, "ScheduleFailed", fmt.Sprintf("Handler %s has no next run: %s", id, err))
 }
 
 // isRepetition reports whether a handler has failed for the same reason as before, because the API server

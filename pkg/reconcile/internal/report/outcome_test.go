@@ -99,6 +99,44 @@ func TestOutcomesAreReported(t *testing.T) {
 	}
 }
 
+func TestSchedulesAreReported(t *testing.T) {
+	failure := errors.New("no zone")
+	run := time.Date(2026, 1, 1, 3, 0, 0, 0, time.FixedZone("CET", 3600))
+	for name, test := range map[string]struct {
+		report func(r report.Reporter, body *object.Body)
+		log    []string // parts of the line
+		event  string
+	}{
+		"a run": {
+			func(r report.Reporter, _ *object.Body) { r.Ran("fn", run) },
+			[]string{"The run of the schedule succeeded.", `"handler"="fn"`, `"scheduled"="2026-01-01T02:00:00Z"`}, "",
+		},
+		"a schedule that is looked at again": {
+			func(r report.Reporter, body *object.Body) { r.Unscheduled(body, "fn", failure, time.Minute) },
+			[]string{"The next run of the timer is unknown, and will be looked for again.", "no zone", `"handler"="fn"`, `"delay"="1m0s"`},
+			"KopfExample/one Warning ScheduleFailed: Handler fn has no next run: no zone",
+		},
+		"a schedule that cannot be read": {
+			func(r report.Reporter, body *object.Body) { r.Unscheduled(body, "fn", failure, 0) },
+			[]string{"The next run of the timer is unknown, until the object is corrected.", "no zone"},
+			"KopfExample/one Warning ScheduleFailed: Handler fn has no next run: no zone",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, body, w := witnessed()
+			test.report(r, body)
+			if len(w.log) != 1 || strings.Join(w.events, "") != test.event {
+				t.Fatalf("got %q, %q", w.log, w.events)
+			}
+			for _, want := range test.log {
+				if !strings.Contains(w.log[0], want) {
+					t.Errorf("got %s, want %s in it", w.log[0], want)
+				}
+			}
+		})
+	}
+}
+
 // The log does not repeat what people have to do at every attempt, but it does not fall silent either.
 func TestRefusalsOfAChildAreRepeatedLessAndLess(t *testing.T) {
 	r, body, w := witnessed()
