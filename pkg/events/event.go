@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/record"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
@@ -40,6 +41,13 @@ func spamKey(event *corev1.Event) string {
 	return strings.Join([]string{
 		ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, string(ref.UID), event.Type, strconv.FormatBool(logged),
 	}, "\n")
+}
+
+// combinationKey returns the key of events that are combined if they are many. The outcomes of different handlers stay
+// apart: the failure of one of ten steps must not disappear in the successes of the others.
+func combinationKey(event *corev1.Event) (key, message string) {
+	key, message = record.EventAggregatorByReasonFunc(event)
+	return key + "\n" + HandlerIn(event.Message), message
 }
 
 func isEvent(ref corev1.ObjectReference) bool {

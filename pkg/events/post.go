@@ -24,8 +24,28 @@ const (
 	TypeDebug   = "Debug"
 )
 
-// ReasonLogging is the reason of events that repeat lines of the log.
-const ReasonLogging = "Logging"
+// ReasonLogging is the reason of events that repeat lines of the log, and ReasonHandlerFailed that of a handler that has
+// failed for good.
+const (
+	ReasonLogging       = "Logging"
+	ReasonHandlerFailed = "HandlerFailed"
+)
+
+// AboutHandler returns the message of an event about a handler. What follows the id begins with a space.
+func AboutHandler(id, rest string) string { return aboutHandler + id + rest }
+
+const aboutHandler = "Handler "
+
+// HandlerIn returns the id of the handler that a message is about, also if the event is combined from several ones, or
+// an empty text.
+func HandlerIn(message string) string {
+	rest, isOne := strings.CutPrefix(strings.TrimPrefix(message, combined), aboutHandler)
+	if !isOne {
+		return ""
+	}
+	id, _, _ := strings.Cut(rest, " ")
+	return id
+}
 
 // Event posts an event about the object, or about each object of a list. It accepts the
 // same objects as the package hierarchy. If objs is nil, the event is about the handled

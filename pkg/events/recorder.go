@@ -97,6 +97,7 @@ func New(client corev1client.EventsGetter, options Options) *Recorder {
 			Clock:       clock,
 			BurstSize:   options.Burst,
 			QPS:         float32(1 / options.Refill.Seconds()),
+			KeyFunc:     combinationKey,
 			MessageFunc: combinedMessage,
 			SpamKeyFunc: spamKey,
 		}),

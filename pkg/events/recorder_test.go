@@ -121,6 +121,28 @@ func TestSimilarEventsAreCombined(t *testing.T) {
 	})
 }
 
+// The outcomes of the steps of an object are told apart, however many there are. What one step says again and again is
+// combined.
+func TestOutcomesOfHandlersAreNotCombined(t *testing.T) {
+	inBubble(t, events.Options{}, func(t *testing.T, b *bench) {
+		for i := range 12 {
+			b.Post(ref, "Normal", "HandlerSucceeded", events.AboutHandler(fmt.Sprint("step", i), " succeeded."))
+			b.Post(ref, "Warning", "HandlerRetrying", events.AboutHandler("last", fmt.Sprintf(" failed and will be retried: port %d", i)))
+		}
+		synctest.Wait()
+		all := b.server.all()
+		for i := range 12 {
+			if all[fmt.Sprintf("Handler step%d succeeded.", i)].Count != 1 {
+				t.Errorf("the event of step%d is combined", i)
+			}
+		}
+		const last = "(combined from similar events): Handler last failed and will be retried: port 11"
+		if len(all) != 12+10 || all[last].Count != 3 || events.HandlerIn(last) != "last" {
+			t.Errorf("got %d events, of which one stands for %d", len(all), all[last].Count)
+		}
+	})
+}
+
 // All names have the prefix, also those of combined events.
 func TestNamesOfEventsHaveThePrefix(t *testing.T) {
 	inBubble(t, events.Options{NamePrefix: "my-operator-"}, func(t *testing.T, b *bench) {

@@ -72,5 +72,8 @@ func singleWord(text, otherwise string) string {
 
 // combinedMessage returns the message of an event that combines several similar events.
 func combinedMessage(event *corev1.Event) string {
-	return cutMiddle("(combined from similar events): "+event.Message, maxMessage)
+	return cutMiddle(combined+event.Message, maxMessage)
 }
+
+// combined begins the message of an event that combines several ones.
+const combined = "(combined from similar events): "

@@ -2,10 +2,10 @@ package report
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/pkg/events"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
@@ -25,17 +25,17 @@ func (r Reporter) Outcome(body *object.Body, id string, o call.Outcome) {
 		r.Succeeded(body, id)
 	case o.Final: // also if it has waited for its sub-handlers too long
 		log.Error(o.Err, "The handler failed permanently.", handler.StackValues(o.Err)...)
-		r.Event(body, Warning, "HandlerFailed", fmt.Sprintf("Handler %s failed permanently: %s", id, o.Err))
+		r.Event(body, Warning, events.ReasonHandlerFailed, events.AboutHandler(id, " failed permanently: "+o.Err.Error()))
 	case errors.As(o.Err, &children):
 		log.V(1).Info("The handler waits for its sub-handlers.", "delay", o.Delay.String())
 	case errors.As(o.Err, &temporary): // the handler asks for it
 		log.Info("The handler will be retried.", "error", o.Err.Error(), "delay", o.Delay.String())
-		r.Event(body, Warning, "HandlerRetrying", fmt.Sprintf("Handler %s will be retried: %s", id, o.Err))
+		r.Event(body, Warning, "HandlerRetrying", events.AboutHandler(id, " will be retried: "+o.Err.Error()))
 	case r.isRepetition(id, o.Err):
 		log.V(1).Info("The handler failed again for the same reason, and will be retried.", "delay", o.Delay.String())
 	default:
 		log.Error(o.Err, "The handler failed and will be retried.", append(handler.StackValues(o.Err), "delay", o.Delay.String())...)
-		r.Event(body, Warning, "HandlerRetrying", fmt.Sprintf("Handler %s failed and will be retried: %s", id, o.Err))
+		r.Event(body, Warning, "HandlerRetrying", events.AboutHandler(id, " failed and will be retried: "+o.Err.Error()))
 	}
 }
 
@@ -54,7 +54,7 @@ func (r Reporter) Unscheduled(body *object.Body, id string, err error, delay tim
 		values = append(values, "delay", delay.String())
 	}
 	r.Log.Error(err, message, values...)
-	r.Event(body, Warning, "ScheduleFailed", fmt.Sprintf("Handler %s has no next run: %s", id, err))
+	r.Event(body, Warning, "ScheduleFailed", events.AboutHandler(id, " has no next run: "+err.Error()))
 }
 
 // isRepetition reports whether a handler has failed for the same reason as before, because the API server
@@ -72,5 +72,5 @@ func (r Reporter) isRepetition(id string, err error) bool {
 func (r Reporter) Succeeded(body *object.Body, id string) {
 	id = r.ReportedID(id)
 	r.Log.Info("The handler succeeded.", "handler", id)
-	r.Event(body, Normal, "HandlerSucceeded", fmt.Sprintf("Handler %s succeeded.", id))
+	r.Event(body, Normal, "HandlerSucceeded", events.AboutHandler(id, " succeeded."))
 }
