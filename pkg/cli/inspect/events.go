@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kopf-go/kopf/pkg/events"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -22,26 +23,30 @@ import (
 // maxEvents is the number of events of each type in an answer.
 const maxEvents = 3
 
-// addEvents adds the latest events about the object: refused writes, missing permissions, and handlers that
-// have ended are nowhere else.
-func (c *Cluster) addEvents(ctx context.Context, s *subject, e *Explanation) {
+// listEvents reads the events about the object, the latest first.
+func (c *Cluster) listEvents(ctx context.Context, s *subject) (found []corev1.Event, err error) {
 	namespace := s.object.GetNamespace()
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault // where events about objects of the cluster are
 	}
-	var found []corev1.Event
 	options := metav1.ListOptions{FieldSelector: fields.Set{"involvedObject.uid": string(s.object.GetUID())}.String()}
-	err := each(ctx, c.objects.Resource(corev1.SchemeGroupVersion.WithResource("events")).Namespace(namespace), options, func(u *unstructured.Unstructured) {
+	err = each(ctx, c.objects.Resource(corev1.SchemeGroupVersion.WithResource("events")).Namespace(namespace), options, func(u *unstructured.Unstructured) {
 		event := corev1.Event{}
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &event) == nil && event.InvolvedObject.UID == s.object.GetUID() {
 			found = append(found, event)
 		}
 	})
+	slices.SortStableFunc(found, func(a, b corev1.Event) int { return lastSeen(b).Compare(lastSeen(a)) })
+	return found, err
+}
+
+// addEvents adds the latest events about the object: refused writes, missing permissions, and handlers that
+// have ended are nowhere else.
+func (c *Cluster) addEvents(s *subject, found []corev1.Event, err error, e *Explanation) {
 	if err != nil {
 		e.Notes = append(e.Notes, fmt.Sprintf("The events about the object are unknown: %v.", err))
 		return
 	}
-	slices.SortStableFunc(found, func(a, b corev1.Event) int { return lastSeen(b).Compare(lastSeen(a)) })
 	shown := map[string]int{} // by types
 	for _, event := range found {
 		shown[event.Type]++
@@ -52,13 +57,29 @@ func (c *Cluster) addEvents(ctx context.Context, s *subject, e *Explanation) {
 	e.Failing = c.failing(s, found)
 }
 
+// own returns the events of the operator, or all if it is unknown which ones these are.
+func (c *Cluster) own(all []corev1.Event) []corev1.Event {
+	component := cmp.Or(c.Settings.Posting.Component, c.Settings.Name)
+	if len(validation.IsQualifiedName(component)) > 0 { // it is the name of its program, which is unknown here
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(event corev1.Event) bool { return event.Source.Component != component })
+}
+
+// failedIn returns the handler that has failed for good last, according to the events, or an empty text.
+func failedIn(latest []corev1.Event) string {
+	for _, event := range latest {
+		if id := events.HandlerIn(event.Message); event.Reason == events.ReasonHandlerFailed && id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
 // failing says that work of the operator on the object has failed, and nothing shows a success since. The
 // operator posts one event about errors in a row, so that the time of the event says nothing about their end.
 func (c *Cluster) failing(s *subject, latest []corev1.Event) string {
-	component := cmp.Or(c.Settings.Posting.Component, c.Settings.Name)
-	if len(validation.IsQualifiedName(component)) == 0 { // otherwise, it is the name of its program, which is unknown here
-		latest = slices.DeleteFunc(slices.Clone(latest), func(event corev1.Event) bool { return event.Source.Component != component })
-	}
+	latest = c.own(latest)
 	i := slices.IndexFunc(latest, func(event corev1.Event) bool { return event.Reason == reconcile.ReasonReconcileError })
 	if i < 0 || s.Reason == cause.Free { // it does not handle an object that it does not hold
 		return ""

@@ -85,12 +85,14 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 			s.rollouts[h.ID] = c.rollout(ctx, found, h)
 		}
 	}
+	events, eventsErr := c.listEvents(ctx, &s)
+	s.failed = failedIn(c.own(events))
 	e := describe(s)
 	e.Handlers = append(e.Handlers, c.admission(found, &s)...)
 	c.addChildren(ctx, found, &s, e)
 	e.outside = c.outsideScope(obj.GetNamespace())
 	c.whoPauses(ctx, obj.GetNamespace(), e)
-	c.addEvents(ctx, &s, e)
+	c.addEvents(&s, events, eventsErr, e)
 	c.addLeader(ctx, s.now, e)
 	c.addMissingFields(ctx, e)
 	c.addInvalidSettings(e)

@@ -59,6 +59,12 @@ type declare = func(*registry.Registry)
 // explained returns the explanation of an object.
 func explained(t *testing.T, raw m, declares ...declare) *Explanation {
 	t.Helper()
+	return explainedAs(t, "", raw, declares...)
+}
+
+// explainedAs returns the explanation of an object whose events tell the failure of a handler.
+func explainedAs(t *testing.T, failed string, raw m, declares ...declare) *Explanation {
+	t.Helper()
 	r := &registry.Registry{}
 	for _, declare := range declares {
 		declare(r)
@@ -78,7 +84,7 @@ func explained(t *testing.T, raw m, declares ...declare) *Explanation {
 	return describe(subject{
 		Object: n, object: &unstructured.Unstructured{Object: raw}, kubectl: "kex.kopf.dev", diffBase: settings.Default().Persistence.DiffBase,
 		commands:  CommandLine{Pattern: "kopf COMMAND ./handlers", Flags: []string{"--context=my cluster"}},
-		finalizer: "kopf.zalando.org/KopfFinalizerMarker", now: time.Now(),
+		finalizer: "kopf.zalando.org/KopfFinalizerMarker", now: time.Now(), failed: failed,
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -31,6 +32,7 @@ type subject struct {
 	diffBase  storage.DiffBase
 	now       time.Time
 	rollouts  map[string]rollout // by the ids of handlers
+	failed    string             // the handler that has failed for good last, according to the events
 }
 
 // change describes a change, without the values of secrets.
@@ -166,7 +168,12 @@ func (s *subject) notes() []string {
 			why = "it does not have the condition Ready"
 		}
 		again := "HANDLER"
-		if ids := possible(s.Object, request.Rerun); len(ids) > 0 {
+		ids := possible(s.Object, request.Rerun)
+		top := call.TopOf(s.failed, ids)
+		switch {
+		case top != "": // a sub-handler is called with its parent
+			again = top
+		case len(ids) == 1:
 			again = ids[0]
 		}
 		notes = append(notes, fmt.Sprintf("The object does not say whether the handlers have succeeded or failed for good, because %s: see its events and the log. To call a handler again: %s",

@@ -103,16 +103,26 @@ func (w *world) startChanging(text string, options ...handler.ScheduleOption) *c
 		time.Sleep(duration)
 		return nil
 	}, handler.ScheduleFunc(func(*handler.Call) (string, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		c.looks++
 		return c.text, c.failure
 	}, options...), handler.Backoff(5*time.Second)))
 	return c
 }
 
+// set changes the object, which no pass sees yet.
+func (c *changing) set(text string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text = text
+	c.failure = err
+}
+
 // change changes the object, which a pass sees.
 func (c *changing) change(at float64, to string, err error) {
 	c.until(at)
-	c.text, c.failure = to, err
+	c.set(to, err)
 	c.pass(true)
 	synctest.Wait()
 }
@@ -135,7 +145,7 @@ func TestScheduleFollowsTheObject(t *testing.T) {
 		c.change(3602, "later", nil)
 		c.change(3603, "soon", errDown)
 		c.until(3620)
-		c.text, c.failure = "2 * * * *", nil
+		c.set("2 * * * *", nil)
 		w.until(3721)
 		w.expectLines("60s run 60",
 			`70s a: unscheduled for 0s, the schedule "soon" cannot be read: expected exactly 5 fields, found 1: [soon]`,
@@ -258,7 +268,7 @@ func TestRunIsStoredWithItsSchedule(t *testing.T) {
 		c.duration = 2 * time.Hour
 		c.change(3660, "*/15 * * * *", nil)
 		c.until(10799)
-		c.text = "*/20 * * * *" // no pass has seen it
+		c.set("*/20 * * * *", nil)
 		c.until(10801)
 		if got := w.runs["a"]; got.Schedule != "CRON_TZ=UTC 0 * * * *" || !got.Started.Equal(w.began.Add(time.Hour)) {
 			t.Errorf("got %+v", got)

@@ -171,7 +171,7 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 		Suspension: i.requests.Suspension(of.body, time.Now()), Records: map[string]storage.Record{},
 	}
 	n.Failed, n.Forgotten = of.failures(now)
-	ids := append(plan.IDsOf(of.handlers.Triggered), plan.RunsOf(of.handlers.Background)...)
+	ids := plan.IDsOf(of.handlers.Triggered)
 	var ends map[string]object.Essence // at which handlers have ended in the open cycle, if the object has changed since
 	if now.Cycle != nil {
 		n.Old = now.Old
@@ -186,7 +186,7 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 			n.Requests = now.Requests.Notes
 		}
 		ids = append(now.Cycle.Progress.IDs(), ids...)
-		n.Undeclared, err = i.records.Unknown(ctx, of.body, ids)
+		n.Undeclared, err = i.records.Unknown(ctx, of.body, append(slices.Clone(ids), plan.RunsOf(of.handlers.Background)...))
 		if err != nil {
 			return nil, err
 		}
@@ -217,9 +217,9 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 			})
 			one.Undecidable = err
 		}
-		if run, ok := n.Records[record.RunOf(d.ID)]; ok && d.Schedule != nil {
-			one.LastRun = &run
-			delete(n.Records, record.RunOf(d.ID)) // it is not the progress of a handler
+		if d.Schedule != nil {
+			one.LastRun, err = i.records.Storages.Progress.Fetch(ctx, of.body, record.RunOf(d.ID))
+			n.addUnreadable(err)
 		}
 		n.Handlers = append(n.Handlers, one)
 	}
