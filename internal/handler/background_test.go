@@ -3,6 +3,8 @@ package handler_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -309,5 +311,28 @@ func TestStopperIsSafeForConcurrentUse(t *testing.T) {
 	all.Wait()
 	if stopper.Reason() != 0x7f {
 		t.Errorf("got %s", stopper.Reason())
+	}
+}
+
+func TestSchedulesAreChecked(t *testing.T) {
+	for name, test := range map[string]struct {
+		text    string
+		options []handler.ScheduleOption
+		want    string // in the error; empty for none
+	}{
+		"a schedule":              {"0 3 * * *", nil, ""},
+		"with all options":        {"0 3 * * *", []handler.ScheduleOption{handler.TimeZone("Europe/Berlin"), handler.CatchUp(3)}, ""},
+		"a mistake":               {"0 25 * * *", nil, "cannot be read"},
+		"a day that never is":     {"0 0 30 2 *", nil, "never runs"},
+		"an unknown zone":         {"0 3 * * *", []handler.ScheduleOption{handler.TimeZone("Mars")}, `the time zone "Mars" is not known here`},
+		"an unknown zone in it":   {"CRON_TZ=Mars 0 3 * * *", nil, `the time zone "Mars" is not known here`},
+		"an option that is empty": {"0 3 * * *", []handler.ScheduleOption{{}}, "one of the options of kopf.CheckSchedule is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := handler.CheckSchedule(test.text, test.options...)
+			if got := fmt.Sprint(err); (err == nil) != (test.want == "") || !strings.Contains(got, test.want) {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
 	}
 }

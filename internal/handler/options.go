@@ -499,19 +499,35 @@ func scheduled(name string, s Schedule, problem error, options []ScheduleOption)
 		if d.Schedule != nil {
 			d.addProblem(errors.New("it has two schedules: declare the timer once for each of them"))
 		}
-		s.Zone = time.UTC
-		s.CatchUp = 1
-		for _, option := range options {
-			if option.set == nil {
-				d.addProblem(fmt.Errorf("one of the options of kopf.%s is empty", name))
-				continue
-			}
-			d.addProblem(option.set(&s))
-		}
+		d.addProblem(s.apply(name, options))
 		if problem == nil {
 			d.Schedule = &s
 		}
 	}}}
+}
+
+// apply sets the defaults and the options of a schedule.
+func (s *Schedule) apply(name string, options []ScheduleOption) error {
+	s.Zone = time.UTC
+	s.CatchUp = 1
+	var problems []error
+	for _, option := range options {
+		if option.set == nil {
+			problems = append(problems, fmt.Errorf("one of the options of kopf.%s is empty", name))
+			continue
+		}
+		problems = append(problems, option.set(s))
+	}
+	return errors.Join(problems...)
+}
+
+// CheckSchedule returns an error if a timer cannot be called by the schedule with the options.
+func CheckSchedule(text string, options ...ScheduleOption) error {
+	s := Schedule{Text: text}
+	if err := s.apply("CheckSchedule", options); err != nil {
+		return err
+	}
+	return s.parse()
 }
 
 // TimeZone sets the time zone of schedules that name none.

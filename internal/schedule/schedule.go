@@ -140,12 +140,13 @@ var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 // everyHour has the bits of all 24 hours.
 const everyHour = 1<<24 - 1
 
-// Next returns the first time of the schedule after the given one. It returns zero if there is none within five years.
+// Next returns the first time of the schedule after the given one, in the zone of the schedule. It returns zero if there is
+// none within five years.
 func (s Schedule) Next(after time.Time) time.Time {
 	if s.spec.Hour&everyHour == everyHour {
 		spec := *s.spec
 		spec.Location = s.zone
-		return spec.Next(after)
+		return spec.Next(after.In(s.zone))
 	}
 	for clock := clockOf(after.In(s.zone)); ; {
 		clock = s.spec.Next(clock)

@@ -118,9 +118,9 @@ func (t *Tick) Stopped() <-chan struct{} { return t.reading.call.Stopped() }
 // StopReason returns why the timer must stop, or 0 if it does not have to stop.
 func (t *Tick) StopReason() stop.Reason { return t.reading.call.StopReason() }
 
-// Scheduled returns the time of the schedule that the call is for, in UTC. It stays the same when the call is
-// repeated after an error, and after a restart of the operator, so names of jobs can contain it. It is zero for a timer
-// without a schedule.
+// Scheduled returns the time of the schedule that the call is for, in the time zone of the schedule. It stays the same
+// when the call is repeated after an error, and after a restart of the operator, so names of jobs can contain it: in UTC,
+// because the clocks show the same time twice when they go back. It is zero for a timer without a schedule.
 func (t *Tick) Scheduled() time.Time {
 	if t.reading.call.Run == nil {
 		return time.Time{}

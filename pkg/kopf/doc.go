@@ -74,6 +74,7 @@
 //	WakeOn, WatchChildren, WatchChildrenOf   what a daemon looks at: Task.WaitForChange
 //	WriteError, ErrGone                      of Task.Write
 //	Timer, Tick                              called for the object on a schedule
+//	CheckSchedule                            is a text a schedule?
 //
 // Package pkg/model/stop has the reasons why a daemon must stop.
 //
@@ -121,7 +122,7 @@
 //	Idle                                     Timer, OnCreate, OnUpdate, OnField, Ensure
 //	Interval, IntervalFunc, Sharp,
 //	Schedule, ScheduleFunc                   Timer
-//	TimeZone, CatchUp                        ScheduleOption: of Schedule and ScheduleFunc
+//	TimeZone, CatchUp                        ScheduleOption: of Schedule and ScheduleFunc, not of Timer
 //	Operations, Subresource, SideEffects,
 //	IgnoreFailures, Persistent               OnValidate, OnMutate
 //

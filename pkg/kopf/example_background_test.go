@@ -166,7 +166,7 @@ func ExampleIntervalFunc() {
 // A backup is made every night. If the operator was not running then, the last one that was missed is made up for.
 func ExampleSchedule() {
 	backup := func(_ context.Context, t *kopf.Tick) error {
-		t.Logger().Info("The backup is made.", "job", t.Name()+"-"+t.Scheduled().Format("20060102"))
+		t.Logger().Info("The backup is made.", "job", t.Name()+"-"+t.Scheduled().UTC().Format("200601021504"))
 		return nil
 	}
 	kopf.Timer(volumeclaims, backup, kopf.ID("backup"), kopf.Schedule("0 3 * * *", kopf.TimeZone("Europe/Berlin"), kopf.CatchUp(1)))
@@ -182,6 +182,18 @@ func ExampleScheduleFunc() {
 		return schedule, nil
 	}
 	kopf.Timer(volumeclaims, func(context.Context, *kopf.Tick) error { return nil }, kopf.ID("backup"), kopf.ScheduleFunc(perObject))
+}
+
+// A schedule that a user has mistyped is refused when the object is created or changed.
+func ExampleCheckSchedule() {
+	checkSchedule := func(_ context.Context, a *kopf.Admission) error {
+		schedule, given := a.Spec().String("schedule")
+		if err := kopf.CheckSchedule(schedule, kopf.TimeZone("Europe/Berlin")); given && err != nil {
+			return kopf.Reject(err.Error(), 422)
+		}
+		return nil
+	}
+	kopf.OnValidate(volumeclaims, checkSchedule, kopf.Operations("CREATE", "UPDATE"), kopf.ID("checkSchedule"))
 }
 
 // An index has the names of the pods of every node. Handlers look them up without a request.

@@ -202,18 +202,21 @@ func IntervalFunc(interval func(Arguments) time.Duration) BackgroundOption {
 	return handler.IntervalFunc(func(c *handler.Call) time.Duration { return interval(argumentsOf(c)) })
 }
 
-// ScheduleOption is an option of Schedule and ScheduleFunc.
+// ScheduleOption is an option of Schedule, ScheduleFunc, and CheckSchedule, and none of Timer.
 type ScheduleOption = handler.ScheduleOption
 
 // Schedule calls a timer at times of the clock, instead of at an interval: with the five
-// fields of cron (minute, hour, day of the month, month, day of the week), or a name: @hourly,
-// @daily, @weekly, @monthly, @yearly. See TimeZone and CatchUp.
+// fields of cron, or a name: @hourly, @daily (@midnight), @weekly, @monthly, @yearly (@annually). The fields
+// are the minute (0-59), the hour (0-23), the day of the month (1-31), the month (1-12 or jan-dec), and the day of
+// the week (0-7 or sun-sat; 0 and 7 are Sunday), each as a list of numbers, ranges (1-5), and steps (*/15). See TimeZone
+// and CatchUp, which are options of the schedule:
 //
-//	kopf.Schedule("0 3 * * *", kopf.TimeZone("Europe/Berlin"))
+//	kopf.Timer(resource, backup, kopf.Schedule("0 3 * * *", kopf.TimeZone("Europe/Berlin"), kopf.CatchUp(0)))
 //
 // The schedule begins with the creation of the object. The end of the last run is stored on the
 // object, under the id of the handler: a restart and a new leader neither repeat nor lose a run.
 // Only an operator that is killed after a call, and before it has stored the end, makes the call again.
+// If the schedule is another one than that of the last run, its runs begin when the operator sees it.
 //
 // A run that fails is repeated after its backoff. When it has failed for good, because of a
 // permanent error or a limit, the next run is at the next time. Runs of one object never overlap: times
@@ -224,8 +227,12 @@ func Schedule(text string, options ...ScheduleOption) BackgroundOption {
 
 // ScheduleFunc is Schedule with a schedule that depends on the object. The function is called
 // again when the object changes, and after each run. The schedule can begin with its time zone:
-// "CRON_TZ=Europe/Berlin 0 3 * * *". An error of the function, a panic, and a schedule that cannot be read
-// are reported for the object, which has no runs until they are corrected.
+// "CRON_TZ=Europe/Berlin 0 3 * * *". A schedule that has changed has runs from then on, and those of the former
+// one that were missed are not made up for.
+//
+// An error of the function, a panic, and a schedule that cannot be read are reported once for the object, which has no
+// runs until they are corrected. A schedule that cannot be read waits for a change of the object; after an error, the
+// function is also called again after the backoff of the timer. See CheckSchedule.
 func ScheduleFunc(schedule func(Arguments) (string, error), options ...ScheduleOption) BackgroundOption {
 	if schedule == nil {
 		return handler.ScheduleFunc(nil, options...)
@@ -233,14 +240,21 @@ func ScheduleFunc(schedule func(Arguments) (string, error), options ...ScheduleO
 	return handler.ScheduleFunc(func(c *handler.Call) (string, error) { return schedule(argumentsOf(c)) }, options...)
 }
 
+// CheckSchedule returns an error if a timer of ScheduleFunc with these options cannot read the schedule, or if it never
+// runs, such as on February 30. It is for validating handlers.
+func CheckSchedule(text string, options ...ScheduleOption) error {
+	return handler.CheckSchedule(text, options...)
+}
+
 // TimeZone sets the time zone of a schedule by its name in the IANA database, such as
 // "Europe/Berlin". The default is UTC. When the clocks go forward over the time of a run, it is when they
-// have done so; when they go back, a schedule with certain hours has one run, the first time.
+// have done so; when they go back, a schedule with certain hours has one run, the first time. It is an option of Schedule
+// and ScheduleFunc.
 func TimeZone(name string) ScheduleOption { return handler.TimeZone(name) }
 
 // CatchUp sets how many of the runs that were missed are made up for, the last ones: while the
 // operator was not running, was paused, or was busy with an earlier run of the object. The default is 1, as for
-// a CronJob; 0 skips all of them.
+// a CronJob; 0 skips all of them. It is an option of Schedule and ScheduleFunc.
 func CatchUp(runs int) ScheduleOption { return handler.CatchUp(runs) }
 
 // Sharp measures the interval of a timer from the start of one call to the start of the
