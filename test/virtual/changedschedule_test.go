@@ -80,7 +80,9 @@ func TestChangedScheduleHasNoEarlierRuns(t *testing.T) {
 func TestUnreadableScheduleWaitsForTheObject(t *testing.T) {
 	withBackups(t, func(t *testing.T, h *kopftest.Harness, made func() string) {
 		object := newExample()
+		object.Object["spec"].(map[string]any)["schedule"] = "@yearly"
 		h.Create(object)
+		h.Settle()
 		h.Patch(object, `{"spec": {"schedule": "0 0 30 2 *"}}`)
 		h.Advance(110 * 24 * time.Hour)
 		h.Patch(object, `{"spec": {"schedule": "0 0 30 2 *", "size": "1"}}`)
