@@ -87,6 +87,8 @@ var errDown = errors.New("down")
 // changing is an object with a schedule that changes.
 type changing struct {
 	*world
+
+	// The lock of the world guards the rest.
 	text     string
 	failure  error
 	duration time.Duration // of the next call
@@ -98,9 +100,7 @@ func (w *world) startChanging(text string, options ...handler.ScheduleOption) *c
 	c := &changing{world: w, text: text}
 	w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {
 		w.note("run %g", tick.Run.Sub(w.began).Seconds())
-		duration := c.duration
-		c.duration = 0
-		time.Sleep(duration)
+		time.Sleep(c.takeDuration())
 		return nil
 	}, handler.ScheduleFunc(func(*handler.Call) (string, error) {
 		w.mu.Lock()
@@ -109,6 +109,21 @@ func (w *world) startChanging(text string, options ...handler.ScheduleOption) *c
 		return c.text, c.failure
 	}, options...), handler.Backoff(5*time.Second)))
 	return c
+}
+
+// setDuration sets the duration of the next call.
+func (c *changing) setDuration(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.duration = d
+}
+
+func (c *changing) takeDuration() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.duration
+	c.duration = 0
+	return d
 }
 
 // set changes the object, which no pass sees yet.
@@ -192,7 +207,7 @@ func TestChangedScheduleBeginsWithTheChange(t *testing.T) {
 		},
 		"a change during a run, which takes long": {
 			"0 * * * *", func(c *changing) {
-				c.duration = 2 * time.Hour
+				c.setDuration(2 * time.Hour)
 				c.change(3660, "*/15 * * * *", nil)
 				c.until(10799)
 			}, 10801, []string{"3600s run 3600", "10800s run 10800"},
@@ -261,11 +276,11 @@ func TestScheduleIsKnownAfterARestart(t *testing.T) {
 	}
 }
 
-// A run that is repeated after the schedule has changed is still one of the former schedule.
+// A run that ends after the schedule has changed is still one of the former schedule.
 func TestRunIsStoredWithItsSchedule(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		c := w.startChanging("0 * * * *")
-		c.duration = 2 * time.Hour
+		c.setDuration(2 * time.Hour)
 		c.change(3660, "*/15 * * * *", nil)
 		c.until(10799)
 		c.set("*/20 * * * *", nil)
