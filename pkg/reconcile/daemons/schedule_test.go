@@ -89,10 +89,11 @@ type changing struct {
 	*world
 
 	// The lock of the world guards the rest.
-	text     string
-	failure  error
-	duration time.Duration // of the next call
-	looks    int
+	text    string
+	failure error
+	looks   int
+	call    func() error // the next call does it
+	onLook  func()       // the next look does it
 }
 
 // startChanging starts a timer with the schedule of the object.
@@ -100,9 +101,10 @@ func (w *world) startChanging(text string, options ...handler.ScheduleOption) *c
 	c := &changing{world: w, text: text}
 	w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {
 		w.note("run %g", tick.Run.Sub(w.began).Seconds())
-		time.Sleep(c.takeDuration())
-		return nil
+		tick.SetResult("made")
+		return c.takeCall()()
 	}, handler.ScheduleFunc(func(*handler.Call) (string, error) {
+		c.takeLook()()
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		c.looks++
@@ -111,19 +113,45 @@ func (w *world) startChanging(text string, options ...handler.ScheduleOption) *c
 	return c
 }
 
-// setDuration sets the duration of the next call.
-func (c *changing) setDuration(d time.Duration) {
+// onCall sets what the next call does.
+func (c *changing) onCall(call func() error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.duration = d
+	c.call = call
 }
 
-func (c *changing) takeDuration() time.Duration {
+// setDuration sets the duration of the next call.
+func (c *changing) setDuration(d time.Duration) {
+	c.onCall(func() error { time.Sleep(d); return nil })
+}
+
+// delayLook sets the duration of the next look at the schedule.
+func (c *changing) delayLook(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d := c.duration
-	c.duration = 0
-	return d
+	c.onLook = func() { time.Sleep(d) }
+}
+
+func (c *changing) takeCall() func() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call := c.call
+	c.call = nil
+	if call == nil {
+		return func() error { return nil }
+	}
+	return call
+}
+
+func (c *changing) takeLook() func() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	look := c.onLook
+	c.onLook = nil
+	if look == nil {
+		return func() {}
+	}
+	return look
 }
 
 // set changes the object, which no pass sees yet.
@@ -212,6 +240,23 @@ func TestChangedScheduleBeginsWithTheChange(t *testing.T) {
 				c.until(10799)
 			}, 10801, []string{"3600s run 3600", "10800s run 10800"},
 		},
+		"a change while a run is repeated": {
+			"0 * * * *", func(c *changing) {
+				c.onCall(func() error { return handler.Temporary(errDown, 100*time.Second) })
+				c.change(3650, "*/15 * * * *", nil)
+			}, 4501, []string{"3600s run 3600", "3600s a: again in 1m40s, down", "3700s run 3600", "4500s run 4500"},
+		},
+		"a change while the end of a run is written": {
+			"0 * * * *", func(c *changing) {
+				c.write = func(context.Context) error { time.Sleep(20 * time.Minute); return nil }
+				c.change(3700, "soon", nil)
+				c.change(3800, "*/15 * * * *", nil)
+			}, 5401, []string{
+				"3600s run 3600",
+				`3700s a: unscheduled for 0s, the schedule "soon" cannot be read: expected exactly 5 fields, found 1: [soon]`,
+				"4800s run 4500",
+			},
+		},
 		"a change while no operator was active": {
 			"0 * * * *", func(c *changing) {
 				c.until(3601)
@@ -274,6 +319,32 @@ func TestScheduleIsKnownAfterARestart(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A call can end while a pass looks at the schedule of an earlier version of the object.
+func TestRunIsNotRepeatedAfterASlowLook(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		c := w.startChanging("0 * * * *")
+		c.until(3598)
+		c.delayLook(5 * time.Second)
+		go c.pass(true)
+		c.until(7201)
+		w.expectLines("3600s run 3600", "7200s run 7200")
+	})
+}
+
+// The function can fail when an operator starts. If it then returns the schedule of the last run, nothing has changed.
+func TestScheduleIsKnownAfterAnErrorAtTheStart(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		w.runs["a"] = storage.Record{Started: w.began.Add(-2 * 24 * time.Hour), Schedule: "CRON_TZ=UTC 0 3 * * *"}
+		c := w.startChanging("0 3 * * *")
+		c.set("0 3 * * *", errDown)
+		w.group.Suspend()
+		c.change(1, "0 3 * * *", errDown)
+		c.change(2, "0 3 * * *", nil)
+		w.until(3)
+		w.expectLines("1s a: unscheduled for 5s, down", "2s run -75600")
+	})
 }
 
 // A run that ends after the schedule has changed is still one of the former schedule.
