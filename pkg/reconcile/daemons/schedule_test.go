@@ -97,7 +97,7 @@ type changing struct {
 }
 
 // startChanging starts a timer with the schedule of the object.
-func (w *world) startChanging(text string, options ...handler.ScheduleOption) *changing {
+func (w *world) startChanging(text string) *changing {
 	c := &changing{world: w, text: text}
 	w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {
 		w.note("run %g", tick.Run.Sub(w.began).Seconds())
@@ -109,7 +109,7 @@ func (w *world) startChanging(text string, options ...handler.ScheduleOption) *c
 		defer w.mu.Unlock()
 		c.looks++
 		return c.text, c.failure
-	}, options...), handler.Backoff(5*time.Second)))
+	}), handler.Backoff(5*time.Second)))
 	return c
 }
 
@@ -288,9 +288,7 @@ func TestChangedScheduleBeginsWithTheChange(t *testing.T) {
 // the schedule that the object has now.
 func TestScheduleIsKnownAfterARestart(t *testing.T) {
 	const last = "CRON_TZ=UTC 0 3 * * *"
-	fixed := func(text string, options ...handler.ScheduleOption) handler.BackgroundOption {
-		return handler.Scheduled(text, options...)
-	}
+	fixed := handler.Scheduled
 	for name, test := range map[string]struct {
 		stored string
 		timer  handler.BackgroundOption

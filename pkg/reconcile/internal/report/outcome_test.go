@@ -109,7 +109,8 @@ func TestSchedulesAreReported(t *testing.T) {
 	}{
 		"a run": {
 			func(r report.Reporter, _ *object.Body) { r.Ran("fn", run) },
-			[]string{"The run of the schedule succeeded.", `"handler"="fn"`, `"scheduled"="2026-01-01T02:00:00Z"`}, "",
+			[]string{"The run of the schedule succeeded.", `"handler"="fn"`, `"scheduled"="2026-01-01T02:00:00Z"`},
+			"",
 		},
 		"a schedule that is looked at again": {
 			func(r report.Reporter, body *object.Body) { r.Unscheduled(body, "fn", failure, time.Minute) },
