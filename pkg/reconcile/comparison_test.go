@@ -151,7 +151,7 @@ func TestWatchIsRightAfterTheList(t *testing.T) {
 			var s objectState
 			s.resetFor("u-1")
 			s.writes.NotOlderThan("9")
-			s.catchUp(seen(t, "7"), kube.Version{})
+			s.catchUp(seen(t, "7"), kube.Version{}, false)
 			isStale(t, &s, version)
 			if s.writes.Gone() != gone {
 				t.Errorf("the object is gone: %t", s.writes.Gone())
@@ -165,7 +165,7 @@ func TestComparisonIsAboutTheObjectOfTheWatch(t *testing.T) {
 	var s objectState
 	s.resetFor("u-0")
 	s.handled = true
-	s.catchUp(seen(t, "7"), kube.Version{UID: "u-1", ResourceVersion: "7"})
+	s.catchUp(seen(t, "7"), kube.Version{UID: "u-1", ResourceVersion: "7"}, false)
 	if s.writes.UID() != "u-1" || s.handled || s.writes.Gone() {
 		t.Errorf("got %q, %+v", s.writes.UID(), s.lifetime)
 	}

@@ -84,7 +84,7 @@ func (c consumer) Index(ctx context.Context, watched *watch.Resource, event obje
 	r := c.engine.resources.get(watched.Name)
 	switch {
 	case r.indexer == nil:
-	case event.Type == apiwatch.Deleted:
+	case event.Type == apiwatch.Deleted || event.Type == object.Vanished:
 		r.indexer.Remove(watched.Key(event.Snapshot))
 	default:
 		r.indexer.Update(ctx, watched.Key(event.Snapshot), event.Snapshot.Body())
@@ -96,6 +96,11 @@ func (c consumer) Observe(_ context.Context, watched *watch.Resource, event obje
 	e := c.engine
 	r := c.engine.resources.get(watched.Name)
 	key := watched.Key(event.Snapshot)
+	if event.Type == object.Vanished {
+		c.observeVanished(r, key, event)
+		return
+	}
+	c.observeReturn(r, key, event)
 	if e.Recorder != nil {
 		e.Recorder.Event(r.Resource.Resource, r.Declared, event)
 	}
@@ -150,6 +155,7 @@ func (c consumer) Forget(ctx context.Context, watched *watch.Resource, stream ob
 	if kind := r.asChild; kind != nil {
 		e.children.Forget(kind, stream.Namespace)
 	}
+	e.objects.forgetVanished(stream)
 
 	// Passes do the rest, so that it does not interfere with running passes. Without workers, there are no
 	// passes.

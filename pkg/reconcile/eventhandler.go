@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kopf-go/kopf/internal/handler"
@@ -16,12 +17,25 @@ import (
 
 // handleEvents calls the event handlers for all pending events in order. The next write to this object
 // writes their edits. The current version is the latest one of the watch; nil if the object is gone.
-func (p *pass) handleEvents(ctx context.Context, current *object.Snapshot) {
-	for _, event := range p.engine.backlog.Take(p.key) {
+// An error means that some events wait for the next pass.
+func (p *pass) handleEvents(ctx context.Context, current *object.Snapshot) error {
+	events := p.engine.backlog.Take(p.key)
+	for i, event := range events {
 		// A late event of an earlier object must not discard the current one.
 		uid := event.Snapshot.GetUID()
 		if current == nil || p.object.writes.UID() != current.GetUID() {
 			p.resetFor(uid)
+		}
+		if event.Type == object.Vanished {
+			isDeleted, err := p.isDeleted(ctx, uid, current, events[i+1:])
+			if err != nil {
+				p.engine.backlog.PutBack(p.key, events[i:])
+				return err
+			}
+			if !isDeleted {
+				continue
+			}
+			event.Type = apiwatch.Deleted
 		}
 		if p.object.writes.UID() == uid {
 			p.object.deleteEventHandled = event.Type == apiwatch.Deleted
@@ -34,6 +48,18 @@ func (p *pass) handleEvents(ctx context.Context, current *object.Snapshot) {
 			p.object.writes.Add(edits...)
 		}
 	}
+	return nil
+}
+
+// isDeleted reports whether an object that has vanished from its watch was deleted, as its event handlers understand
+// it. It was not if the watch shows it later, in the current version or in another event.
+func (p *pass) isDeleted(ctx context.Context, uid types.UID, current *object.Snapshot, later []object.WatchEvent) (bool, error) {
+	isBack := current != nil && current.GetUID() == uid || slices.ContainsFunc(later, func(event object.WatchEvent) bool { return event.Snapshot.GetUID() == uid })
+	if isBack {
+		return false, nil
+	}
+	exists, err := p.findAgain(ctx, uid)
+	return !exists, err
 }
 
 // callEventHandlers calls the handlers of one event. It logs about the version of the event, so it has its

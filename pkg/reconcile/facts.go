@@ -67,6 +67,12 @@ func (t *target) facts(ctx context.Context, body *object.Body) (plan.Facts, erro
 	f.Memory.Initial = s.initial.Load() && !s.handled
 	if len(f.Handlers.Changing) > 0 && !s.seen {
 		hasRecords := len(f.Stored.Progress.Stored().IDs()) > 0
+		if !t.resource.Selection.IsEmpty() && (f.Stored.Base != nil || hasRecords) {
+			// It was handled before it has matched the selectors of the watch again. What this process knew of it is
+			// forgotten, as after a start.
+			s.initial.Store(true)
+			f.Memory.Initial = !s.handled
+		}
 		s.seen = true
 		s.startedByPredecessor = f.Memory.Initial && hasRecords
 		s.copied = !f.Memory.Initial && (f.Stored.Base != nil || hasRecords)

@@ -104,21 +104,25 @@ func (e *Engine) compareVersions(ctx context.Context) error {
 			return err
 		}
 		for _, v := range versions {
-			catchUp := func(s *objectState) { s.catchUp(v.Seen, v.Now) }
+			catchUp := func(s *objectState) { s.catchUp(v.Seen, v.Now, !r.Selection.IsEmpty()) }
 			e.whenFree(v.Key, catchUp, func(a *abandoned) { a.catchUp = catchUp })
 		}
 	}
 	return nil
 }
 
-// catchUp compares the version of the watch with the current version.
-func (s *objectState) catchUp(seen *object.Snapshot, now kube.Version) {
+// catchUp compares the version of the watch with the current version. If the watch has selectors, an object that is not
+// listed can exist.
+func (s *objectState) catchUp(seen *object.Snapshot, now kube.Version, narrowed bool) {
 	if seen == nil { // the object is new
 		s.writes.NotOlderThan(now.ResourceVersion)
 		return
 	}
 	s.resetFor(seen.GetUID())
 	s.writes.SeenGone(now.UID != seen.GetUID()) // the watch will show its deletion
+	if now.UID == "" && narrowed {
+		s.writes.SeenMissing()
+	}
 	if now.UID != "" {
 		s.writes.NotOlderThan(now.ResourceVersion)
 	}

@@ -147,10 +147,13 @@ func (m *memos) without(uid types.UID) *memos {
 
 // objects contains the states of all objects. It is safe for concurrent use.
 type objects struct {
-	mu      sync.Mutex
-	states  map[object.Key]*objectState
-	held    heldobjects.Set
-	changes lastChanges
+	mu     sync.Mutex
+	states map[object.Key]*objectState
+	// vanished are the objects that have vanished from their watches, in their last versions, until a pass has found
+	// out what has become of them.
+	vanished map[object.Key]*object.Snapshot
+	held     heldobjects.Set
+	changes  lastChanges
 	// triggers has the calls for what happens to other objects.
 	triggers triggers.Set
 	// misfits summarizes the objects that do not fit the Go types of handlers.

@@ -55,6 +55,8 @@ type pass struct {
 	// firstLook is set if no earlier pass of this process has looked at the object.
 	firstLook bool
 	span      *passSpan // nil without a tracer
+	// whereabouts is what the pass has found out about an object that has vanished from its watch. Nil: nothing.
+	whereabouts *whereabouts
 }
 
 func (w *workers) newPass(r *resource, key object.Key) *pass {
@@ -95,6 +97,9 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 		return ctrl.Result{}, nil
 	}
 	e.erasures.Begin(w.writes, w.stopping, key) // no pass over a former object is running
+	if r.isObservedOnly() && r.Cached(key.NamespacedName) != nil {
+		return ctrl.Result{}, nil // it had vanished, and is back
+	}
 	t := target{engine: e, resource: r, key: key, object: e.objects.of(key)}
 	if t.object.anew.CompareAndSwap(true, false) {
 		// What is known of the versions of the object belongs to another history of the cluster.
@@ -186,8 +191,7 @@ func (w *workers) runAfterEvents(p *pass, cached *object.Snapshot, slot *call.Ru
 		defer w.engine.permits.Continue(p.key.Resource) // also if the goroutine ends: attach returns it
 		defer recovered(&err)
 		defer w.engine.slots.Return(slot)
-		p.handleEvents(w.calls, cached)
-		return nil
+		return p.handleEvents(w.calls, cached)
 	}()
 	if err != nil {
 		return nil, nextPass{}, err
@@ -211,6 +215,9 @@ func (p *pass) begin(ctx context.Context) (next nextPass, err error) {
 	defer p.endIfGone()
 
 	cached := p.resource.Cached(p.key.NamespacedName)
+	if last := p.vanished(cached); last != nil {
+		return p.leaveVanished(ctx, last)
+	}
 	if cached == nil {
 		return nextPass{}, p.leaveUnwatched(ctx)
 	}
@@ -373,8 +380,9 @@ func (p *pass) leaveUnwatched(ctx context.Context) error {
 	}
 
 	p.isOpen = never
-	if p.resource.IsWatched(p.key.Namespace) && len(p.resource.events) > 0 && p.object.writes.UID() != "" && !p.object.deleteEventHandled {
-		return nil // the watch will show the deletion, for which the event handlers have not been called
+	waits := len(p.resource.events) > 0 && !p.object.deleteEventHandled || !p.resource.Selection.IsEmpty()
+	if p.resource.IsWatched(p.key.Namespace) && waits && p.object.writes.UID() != "" {
+		return nil // the watch will show the deletion, for which the event handlers have not been called, or that it vanishes
 	}
 	reason := stop.Deleted
 	if !p.resource.IsWatched(p.key.Namespace) {
@@ -395,6 +403,7 @@ func (w *workers) end(p *pass, next nextPass, err error) ctrl.Result {
 		next = in(p.recordFailure(handler.Readable(err))) // it can be that of a storage
 	} else {
 		p.object.failures = 0
+		next = soonest(next, p.lookAgain())
 	}
 	p.endSpan(err)
 	if p.calling != nil { // after a panic

@@ -221,6 +221,7 @@ func (w *workers) open(ctx context.Context, waiting workqueue.TypedRateLimitingI
 	}
 	e.mu.Unlock()
 	for _, r := range e.resources.all() {
+		q.AddInitial(e.objects.vanishedIn(object.StreamKey{Resource: r.Name})...)
 		if r.isObservedOnly() {
 			continue
 		}

@@ -113,7 +113,7 @@ func TestEverySettingHasADefault(t *testing.T) {
 		"Posting.Disabled", "Posting.Level", "Posting.WithoutLogs", "Posting.Component", "Posting.Instance", "Posting.EventNamePrefix",
 		"Admission.Server", "Admission.Managed", "Admission.IncludeOwnNamespace", "Admission.ManifestFile", "Admission.RemoveOnExit",
 		"Replicas.LeaderElection", "Replicas.LeaseNamespace", "Health.Address", "Health.ManagerCheck", "Metrics.Address", "Metrics.Secure",
-		"Recording.File", "Recording.Fields", "Permissions.LearnFile",
+		"Recording.File", "Recording.Fields", "Permissions.LearnFile", "Watching.LabelSelectors", "Watching.FieldSelectors",
 	}
 	of := reflect.ValueOf(settings.Default())
 	for i := 2; i < of.NumField(); i++ { // after Name and FormerNames

@@ -24,6 +24,10 @@ func (s StreamKey) Has(key Key) bool {
 	return key.Resource == s.Resource && (s.Namespace == "" || key.Namespace == s.Namespace)
 }
 
+// Vanished is the type of an event of a watch with selectors: the watch does not show the object anymore. The object
+// is deleted, or it does not match the selectors anymore. The API server sends the same for both.
+const Vanished watch.EventType = "VANISHED"
+
 // WatchEvent is an event of a watch. The type is empty for an object from the initial
 // list.
 type WatchEvent struct {

@@ -25,6 +25,7 @@ type Client struct {
 	rest       rest.Interface
 	metadata   metadata.Getter
 	resource   selector.Resource
+	selection  Selection
 	networking settings.Networking
 	// manager names the operator in the managedFields of the objects that it writes. Other
 	// operators in contention can then be told apart.
@@ -51,7 +52,17 @@ func New(config *rest.Config, httpClient *http.Client, resource selector.Resourc
 	if err != nil {
 		return nil, fmt.Errorf("the API of %s cannot be used: %w", resource, err)
 	}
-	return &Client{rest: client, metadata: objects.Resource(resource.GVR()), resource: resource, networking: s.Networking, manager: cmp.Or(s.Name, settings.DefaultName)}, nil
+	c := &Client{rest: client, metadata: objects.Resource(resource.GVR()), resource: resource, networking: s.Networking, manager: cmp.Or(s.Name, settings.DefaultName)}
+	c.selection.Labels, c.selection.Fields = s.Watching.Selectors(resource)
+	return c, nil
+}
+
+// Selection returns which objects the operator watches.
+func (c *Client) Selection() Selection {
+	if c == nil {
+		return Selection{}
+	}
+	return c.selection
 }
 
 // Get reads one object from the server. It retries temporary failures.

@@ -17,7 +17,7 @@ type Version struct {
 	ResourceVersion string
 }
 
-// ListVersions returns the versions of all objects of a namespace, or of all
+// ListVersions returns the versions of all selected objects of a namespace, or of all
 // namespaces if it is empty. The answer is consistent: it includes all writes that
 // were committed before. Only the metadata of the objects is transferred.
 func (c *Client) ListVersions(ctx context.Context, namespace string) (map[types.NamespacedName]Version, error) {
@@ -27,7 +27,9 @@ func (c *Client) ListVersions(ctx context.Context, namespace string) (map[types.
 		defer cancel()
 		return c.metadata.Namespace(namespace).List(ctx, options)
 	}
-	err := pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+	var options metav1.ListOptions
+	c.selection.narrow(&options)
+	err := pager.New(list).EachListItem(ctx, options, func(item runtime.Object) error {
 		object, ok := item.(*metav1.PartialObjectMetadata)
 		if !ok {
 			return fmt.Errorf("unexpected item %T", item)
@@ -41,7 +43,7 @@ func (c *Client) ListVersions(ctx context.Context, namespace string) (map[types.
 	return versions, nil
 }
 
-// Find returns the uid of the object with this name, or "" if there is none, and the version
+// Find returns the uid of the object with this name, selected or not, or "" if there is none, and the version
 // of the list. Like ListVersions, it is consistent.
 func (c *Client) Find(ctx context.Context, key types.NamespacedName) (types.UID, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.networking.RequestTimeout)

@@ -14,11 +14,11 @@ import (
 // errClosed is an error that client-go hides: it returns an empty watch.
 var errClosed = errors.New("the API server has closed the connection")
 
-// Source returns the source of a reflector for the objects of one namespace, or of all namespaces if
+// Source returns the source of a reflector for the selected objects of one namespace, or of all namespaces if
 // it is empty. It calls report with every error that prevents listing or watching, and with nil when a
 // watch begins.
 func (c *Client) Source(namespace string, watching settings.Watching, report func(error)) *relist.Source {
-	return relist.NewSource(reflected{c, namespace}, c.networking.RequestTimeout, watching, nil, report)
+	return relist.NewSource(reflected{c, namespace}, c.networking.RequestTimeout, watching, c.selection.narrow, report)
 }
 
 // reflected makes the requests of a reflector, which repeats them itself.

@@ -30,8 +30,12 @@ func NewBacklog(limit int) *Backlog {
 func (b *Backlog) Push(key object.Key, event object.WatchEvent) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.push(key, event)
+}
+
+func (b *Backlog) push(key object.Key, event object.WatchEvent) {
 	switch {
-	case b.lastOnly && event.Type == watch.Deleted:
+	case b.lastOnly && (event.Type == watch.Deleted || event.Type == object.Vanished):
 		delete(b.waiting, key)
 	case b.lastOnly:
 		b.waiting[key] = []object.WatchEvent{event}
@@ -57,6 +61,17 @@ func (b *Backlog) Take(key object.Key) []object.WatchEvent {
 	events := b.waiting[key]
 	delete(b.waiting, key)
 	return events
+}
+
+// PutBack returns events that could not be processed, before those that have come since.
+func (b *Backlog) PutBack(key object.Key, events []object.WatchEvent) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	newer := b.waiting[key]
+	delete(b.waiting, key)
+	for _, event := range slices.Concat(events, newer) {
+		b.push(key, event)
+	}
 }
 
 // Has reports whether there are events of an object.

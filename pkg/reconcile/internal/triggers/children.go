@@ -41,7 +41,8 @@ const (
 	Arrived Change = "arrived"
 	// Modified means that the child has another version.
 	Modified Change = "modified"
-	// Left means that the child still exists, but does not have the link anymore.
+	// Left means that the child still exists, but does not have the link anymore, or does not match the selectors
+	// of the watch.
 	Left Change = "left"
 	// Deleted means that the child does not exist anymore.
 	Deleted Change = "deleted"
@@ -214,7 +215,19 @@ func (c *Children) Forget(kind *ChildKind, namespace string) {
 	}
 }
 
-// Observe changes the index after a watch event of a child, and tells the followers.
+// HasFollowers reports whether anybody is told about a child that is in the index.
+func (c *Children) HasFollowers(kind *ChildKind, child *object.Snapshot) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.members[identity{kind, child.GetUID()}]
+	return known != nil && slices.ContainsFunc(c.linksOf(known.Snapshot), func(link Link) bool {
+		f := c.families[link]
+		return f != nil && len(f.followers) > 0
+	})
+}
+
+// Observe changes the index after a watch event of a child, and tells the followers. An event with the type
+// object.Vanished is for a child that is known to exist, and is not watched anymore.
 func (c *Children) Observe(kind *ChildKind, event object.WatchEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,7 +237,7 @@ func (c *Children) Observe(kind *ChildKind, event object.WatchEvent) {
 		m.former = m.child.Snapshot
 		m.before = c.linksOf(m.former)
 	}
-	if event.Type != apiwatch.Deleted {
+	if event.Type != apiwatch.Deleted && event.Type != object.Vanished {
 		m.now = c.linksOf(event.Snapshot)
 	}
 	if len(m.before)+len(m.now) == 0 {

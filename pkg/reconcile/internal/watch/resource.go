@@ -22,6 +22,8 @@ type Resource struct {
 	selector.Resource
 	Name string // as in object keys
 	API  *kube.Client
+	// Selection is which of the objects are watched.
+	Selection kube.Selection
 	// FillsIndices makes handlers wait until the objects are in the indices.
 	FillsIndices bool
 
@@ -34,7 +36,7 @@ type Resource struct {
 
 // NewResource returns a resource that is not watched yet.
 func NewResource(found discovery.SelectedResource, api *kube.Client) *Resource {
-	return &Resource{Resource: found.Resource, Name: found.String(), API: api, selectors: found.Selectors, unserved: unservedOf(found)}
+	return &Resource{Resource: found.Resource, Name: found.String(), API: api, Selection: api.Selection(), selectors: found.Selectors, unserved: unservedOf(found)}
 }
 
 // unservedOf returns the selectors of other versions, whose handlers are not called.
@@ -158,6 +160,7 @@ type Stream = stream[*object.Snapshot, *snapshots]
 // NewStream returns a stream that passes the events of a resource to a consumer. No reflector feeds it.
 func NewStream(ctx context.Context, r *Resource, namespace string, c Consumer) *Stream {
 	return newStream(namespace, &snapshots{
+		narrowed:  !r.Selection.IsEmpty(),
 		index:     func(event object.WatchEvent) { c.Index(ctx, r, event) },
 		observe:   func(event object.WatchEvent) { c.Observe(ctx, r, event) },
 		beginAnew: func(now *object.Snapshot) { c.BeginAnew(r, r.Key(now)) },

@@ -27,6 +27,8 @@ type snapshots struct {
 	// list is compared with what is known, and closes the channel.
 	relisted atomic.Pointer[chan struct{}]
 	compares bool // in that list
+	// narrowed is set if the watch has selectors. An object that it does not show anymore can still exist.
+	narrowed bool
 
 	mu      sync.RWMutex
 	objects map[types.NamespacedName]*object.Snapshot
@@ -84,7 +86,7 @@ func (s *snapshots) replace(all []*object.Snapshot, version string, another bool
 		s.report(s.change(before[nameOf(now)], now, kind)) // computed again, because there can be very many
 	}
 	for name, last := range before {
-		if after[name] == nil { // the watch missed the deletion
+		if after[name] == nil { // the watch missed its end
 			s.forget(last)
 		}
 	}
@@ -92,9 +94,12 @@ func (s *snapshots) replace(all []*object.Snapshot, version string, another bool
 	s.compares = false
 }
 
-// forget reports that an object does not exist anymore.
+// forget reports that an object does not exist anymore, or that it may not.
 func (s *snapshots) forget(last *object.Snapshot) {
 	gone := object.WatchEvent{Type: watch.Deleted, Snapshot: last}
+	if s.narrowed {
+		gone.Type = object.Vanished
+	}
 	s.index(gone)
 	s.observe(gone)
 }

@@ -28,7 +28,7 @@ type stream[T versioned, S store[T]] struct {
 	cancel  context.CancelFunc
 	stopped <-chan struct{} // closed when it is no longer wanted; nil: not before the operator stops
 	listed  *mark           // the store has all initial objects
-	refused *mark           // the initial list is refused for the lack of a permission
+	refused *mark           // the initial list is refused: for the lack of a permission, or because of its selectors
 	ended   *mark           // there was the last event
 }
 
@@ -134,7 +134,7 @@ func (s *stream[T, S]) hasNothing(err error) bool {
 	case <-s.stopped:
 		return true
 	default:
-		return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && !s.listed.isSet()
+		return apierrors.IsNotFound(err) || s.attempts.isRefusal(err) && !s.listed.isSet()
 	}
 }
 
@@ -187,13 +187,23 @@ type attempts struct {
 }
 
 // messages are the words of the log about what is watched. Users search for them, so they are whole.
-type messages struct{ notYet, notNow, again string }
+type messages struct {
+	notYet, notNow, again string
+	// unselectable is for a request whose selectors the API server does not know. Empty: there are none.
+	unselectable string
+}
 
 var (
 	aboutObjects = messages{
 		notYet: "The objects cannot be watched yet; this is retried.",
 		notNow: "The objects cannot be watched now; this is retried.",
 		again:  "The objects are watched again.",
+	}
+	aboutSelected = messages{
+		notYet: aboutObjects.notYet, notNow: aboutObjects.notNow, again: aboutObjects.again,
+		unselectable: "The API server refuses the selectors for the objects, so none is watched or handled; this is retried. " +
+			"It knows only some fields of each resource: of custom resources, those in selectableFields of the definition, and the name and the namespace. " +
+			"Correct settings.Watching.FieldSelectors and LabelSelectors, or select by labels.",
 	}
 	aboutChildren = messages{
 		notYet: "The children cannot be watched yet; this is retried.",
@@ -216,11 +226,23 @@ func (a *attempts) record(err error) {
 	switch {
 	case recovered:
 		a.log.Info(a.messages.again)
+	case isNew && a.isUnselectable(err):
+		a.log.Error(err, a.messages.unselectable)
 	case isNew && isNotReady(err):
 		a.log.Info(a.messages.notYet, "reason", err.Error())
 	case isNew:
 		a.log.Error(err, a.messages.notNow)
 	}
+}
+
+// isUnselectable reports whether the API server does not know the selectors of a request.
+func (a *attempts) isUnselectable(err error) bool {
+	return a.messages != nil && a.messages.unselectable != "" && apierrors.IsBadRequest(err)
+}
+
+// isRefusal reports whether a request will fail until a person changes something.
+func (a *attempts) isRefusal(err error) bool {
+	return apierrors.IsForbidden(err) || a.isUnselectable(err)
 }
 
 // interrupted records that a watch was interrupted, so that the objects are listed again.

@@ -318,7 +318,8 @@ func isUnavailable(err error) bool {
 }
 
 // waitListed waits for the initial lists, except those of streams that are stopped or refused: one
-// resource or namespace without a role must not hold up all others.
+// resource or namespace without a role, or with a selector that the API server does not know, must not hold up
+// all others.
 func (w *Watcher) waitListed(ctx context.Context, streams map[*Stream]string) bool {
 	soon := time.After(listedSoon)
 	for s, resource := range streams {
@@ -363,6 +364,7 @@ func (w *Watcher) followChanges(ctx context.Context) {
 			w.schedule.Scanned(w.complete)
 		case <-late.C:
 			w.problems.reportMissing()
+			w.reportUnusedSelectors()
 		}
 		timer.Stop()
 		if ctx.Err() != nil {
@@ -395,7 +397,25 @@ func (w *Watcher) discover(ctx context.Context) error {
 	resolution = resolution.InOneVersion(w.Consumer.NeedsPatch)
 	w.problems.reportWarnings(resolution.Warnings)
 	w.wanted, w.complete = w.tracker.Update(resolution, present)
+	if w.complete {
+		w.reportUnusedSelectors()
+	}
 	return nil
+}
+
+// reportUnusedSelectors logs the keys of the selectors in the settings that are for no watched resource. What they were
+// meant for is watched completely.
+func (w *Watcher) reportUnusedSelectors() {
+	var watched []selector.Resource
+	for _, found := range w.wanted {
+		watched = append(watched, found.Resource)
+	}
+	for _, key := range w.Settings.Watching.UnusedSelectors(watched) {
+		const message = "A selector in the settings is for no resource with handlers, and has no effect: compare settings.Watching.LabelSelectors and FieldSelectors with the resources of the handlers."
+		if w.problems.reported.Changed(message+key, "") {
+			w.Logger.Info(message, "selector", key)
+		}
+	}
 }
 
 // watchForChanges starts to watch definitions and namespaces if wanted and permitted. It
@@ -575,8 +595,12 @@ func (w *Watcher) startStream(ctx context.Context, r *Resource, namespace string
 	s.cancel = cancel
 	s.stopped = ctx.Done()
 	s.attempts = attempts{log: w.log(r).WithValues("namespace", namespace), metrics: w.Metrics, resource: r.Name, messages: &aboutObjects}
+	if !r.Selection.IsEmpty() {
+		s.attempts.log = s.attempts.log.WithValues("labelSelector", r.Selection.Labels, "fieldSelector", r.Selection.Fields)
+		s.attempts.messages = &aboutSelected
+	}
 	source := r.API.Source(namespace, w.Settings.Watching, func(err error) {
-		if apierrors.IsForbidden(err) && !s.listed.isSet() {
+		if s.attempts.isRefusal(err) && !s.listed.isSet() {
 			s.refused.set()
 		}
 		s.attempts.record(err)

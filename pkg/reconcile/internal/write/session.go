@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/internal/relist"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -67,7 +68,7 @@ func (s *Session) Refresh(ctx context.Context, cached *object.Snapshot) (Freshne
 			return Freshness{}, nil
 		}
 		s.report.Log.Info("The object counted as deleted, but the watch shows that it exists; it is handled again.", "seen", version)
-		s.state.gone = false
+		s.state.exists()
 	}
 	switch {
 	case s.state.mustRead:
@@ -119,6 +120,30 @@ func (s *Session) checkHistory(version string) {
 	if s.target.Rewound != nil && s.state.minVersion != "" && relist.IsOlder(version, s.state.minVersion) {
 		s.target.Rewound()
 	}
+}
+
+// FindAgain reports whether an object still exists that the watch does not show anymore. It makes no request if the
+// writer knows that it has released the object.
+func (s *Session) FindAgain(ctx context.Context, uid types.UID) (exists bool, err error) {
+	isOurs := s.state.uid == uid
+	if isOurs && s.state.gone && !s.state.missing {
+		return false, nil
+	}
+	found, listed, err := s.target.API.Find(ctx, s.target.Key.NamespacedName)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("whether the object still exists cannot be found out: %w", err)
+	case found == uid:
+		if isOurs {
+			s.state.exists()
+		}
+		return true, nil
+	case isOurs:
+		s.checkHistory(listed)
+		s.state.exists()
+		s.state.markGoneAt(listed)
+	}
+	return false, nil
 }
 
 // errListed means that an object exists although a response said that it does not.

@@ -32,6 +32,8 @@ type State struct {
 	gone bool
 	// deleted is set if the object is gone for good: not even a later version brings it back.
 	deleted bool
+	// missing is set if the object is gone only because a list with selectors does not have it. It can exist.
+	missing bool
 }
 
 // UID returns the uid of the object, or "" if it is unknown.
@@ -68,7 +70,7 @@ func (s *State) isBack(version string) bool {
 // MarkGone ends all writes to this object.
 func (s *State) MarkGone() {
 	s.Drop(handler.ErrGone)
-	*s = State{uid: s.uid, minVersion: s.minVersion, minVersionAt: s.minVersionAt, gone: true, deleted: s.deleted}
+	*s = State{uid: s.uid, minVersion: s.minVersion, minVersionAt: s.minVersionAt, gone: true, deleted: s.deleted, missing: s.gone && s.missing}
 }
 
 // Drop discards the pending update and edits, and tells the authors of the edits why.
@@ -135,12 +137,28 @@ func (s *State) NotOlderThan(version string) {
 // the versions are lower, and the object can exist.
 func (s *State) BeginAnew() {
 	s.minVersion = ""
-	s.gone = false
+	s.exists()
 	s.deleted = false
 }
 
 // SeenGone records whether the object that the watch showed last no longer exists.
-func (s *State) SeenGone(gone bool) { s.gone = gone }
+func (s *State) SeenGone(gone bool) {
+	s.gone = gone
+	s.missing = false
+}
+
+// SeenMissing records that a list with selectors does not have the object that the watch showed last. No pass handles
+// the object until the watch shows that, too.
+func (s *State) SeenMissing() {
+	s.gone = true
+	s.missing = true
+}
+
+// exists records that the object is not gone.
+func (s *State) exists() {
+	s.gone = false
+	s.missing = false
+}
 
 // IsReconciled reports whether a pass would find nothing to do at this version: it is the
 // version at the end of the last pass, or older than a write of that pass.

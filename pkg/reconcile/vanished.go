@@ -1,0 +1,256 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/stop"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
+)
+
+// A watch with selectors shows the same for an object that is deleted, and for one that does not match the selectors
+// anymore: the object vanishes. The next pass finds out which of them it is:
+//
+//	observeVanished → findAgain → deleted:      as without selectors
+//	                            → out of sight: leaveSight
+//
+// An object that is out of sight is forgotten, after its daemons have ended, and what was left to write is written. The
+// finalizer is removed, because nothing would show that the object is deleted. If its deletion has begun already, it
+// is finished first, with direct reads in place of the watch.
+
+// sightInterval is the interval of direct reads of an object that is out of sight while work on it is left.
+const sightInterval = 30 * time.Second
+
+// whereabouts is whether an object still exists.
+type whereabouts struct {
+	uid    types.UID
+	exists bool
+}
+
+// observeVanished lets the next pass find out what has become of an object that a watch does not show anymore. Without
+// workers, the object is forgotten, as one that is deleted.
+func (c consumer) observeVanished(r *resource, key object.Key, event object.WatchEvent) {
+	e := c.engine
+	isFollowed := r.asChild != nil && e.children.HasFollowers(r.asChild, event.Snapshot)
+	if r.asChild != nil && !isFollowed {
+		e.children.Observe(r.asChild, object.WatchEvent{Type: apiwatch.Deleted, Snapshot: event.Snapshot})
+	}
+	if len(r.events) > 0 {
+		e.backlog.Push(key, event)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r.isObservedOnly() || e.currentQueue() == nil {
+		e.objects.remove(key, stop.Mismatch)
+	}
+	if isFollowed || !r.isObservedOnly() && e.currentQueue() != nil {
+		e.objects.vanish(key, event.Snapshot)
+		e.enqueue(key)
+	}
+}
+
+// observeReturn notes that a watch shows an object again, or another one of its name, whose predecessor was deleted.
+func (c consumer) observeReturn(r *resource, key object.Key, event object.WatchEvent) {
+	if r.Selection.IsEmpty() {
+		return
+	}
+	last := c.engine.objects.reappear(key)
+	if last != nil && r.asChild != nil && last.GetUID() != event.Snapshot.GetUID() {
+		c.engine.children.Observe(r.asChild, object.WatchEvent{Type: apiwatch.Deleted, Snapshot: last})
+	}
+}
+
+// vanished returns the last version of an object that has vanished from its watch, or nil.
+func (p *pass) vanished(cached *object.Snapshot) *object.Snapshot {
+	if cached != nil || p.resource.Selection.IsEmpty() || !p.resource.IsWatched(p.key.Namespace) {
+		return nil
+	}
+	return p.engine.objects.lastOf(p.key)
+}
+
+// findAgain reports whether an object that has vanished from its watch still exists. A pass asks once.
+func (p *pass) findAgain(ctx context.Context, uid types.UID) (bool, error) {
+	if known := p.whereabouts; known != nil && known.uid == uid {
+		return known.exists, nil
+	}
+	exists, err := p.session.FindAgain(ctx, uid)
+	if err != nil {
+		return false, err
+	}
+	p.whereabouts = &whereabouts{uid, exists}
+	return exists, nil
+}
+
+// leaveVanished ends the work on an object that has vanished from its watch.
+func (p *pass) leaveVanished(ctx context.Context, last *object.Snapshot) (next nextPass, err error) {
+	p.isOpen = never
+	p.resetFor(last.GetUID())
+	exists, err := p.findAgain(ctx, last.GetUID())
+	if err != nil {
+		return nextPass{}, err
+	}
+	event := object.WatchEvent{Type: object.Vanished, Snapshot: last}
+	if !exists {
+		event.Type = apiwatch.Deleted
+		if p.engine.Recorder != nil {
+			p.engine.Recorder.Event(p.resource.Resource.Resource, p.resource.Declared, event)
+		}
+	}
+	if kind := p.resource.asChild; kind != nil {
+		p.engine.children.Observe(kind, event)
+	}
+	switch {
+	case !exists:
+		p.forgetVanished(stop.Deleted)
+		return nextPass{}, nil
+	case p.resource.isObservedOnly():
+		p.forgetVanished(stop.Mismatch)
+		return nextPass{}, nil
+	default:
+		return p.leaveSight(ctx, last)
+	}
+}
+
+// leaveSight ends the work on an object that exists, but does not match the selectors of its watch.
+func (p *pass) leaveSight(ctx context.Context, last *object.Snapshot) (next nextPass, err error) {
+	b := p.object.background
+	if b != nil {
+		if !last.Deleting() {
+			b.group.Sync(nil, false) // not for good: the object can be back before they have ended
+		}
+		p.object.writes.Add(b.takeEdits()...)
+	}
+	if !p.hasToWrite(last) {
+		p.forgetVanished(stop.Mismatch)
+		return nextPass{}, nil
+	}
+
+	freshness, err := p.session.ReadLive(ctx)
+	if err != nil || !freshness.Fresh {
+		return nextPass{}, err
+	}
+	flushed, err := p.session.Flush(ctx)
+	if err != nil {
+		return nextPass{}, err
+	}
+	p.finishCycle(flushed)
+	if flushed.Gone {
+		return nextPass{}, nil
+	}
+	if p.isHeldForDeletion(p.session.Body()) {
+		return p.advance(ctx)
+	}
+
+	decide := func(ctx context.Context, body *object.Body) (plan.Decision, error) {
+		isBack := p.resource.Cached(p.key.NamespacedName) != nil
+		if isBack || p.isHeldForDeletion(body) { // its handlers are called
+			return plan.Decision{}, nil
+		}
+		now, err := p.plan(ctx, body)
+		if err != nil {
+			return plan.Decision{}, err
+		}
+		return plan.Decision{RemoveFinalizer: now.HasFinalizer && !now.Unserved && !b.areDaemonsRunning()}, nil
+	}
+	decision, err := decide(ctx, p.session.Body())
+	if err != nil {
+		return nextPass{}, err
+	}
+	written, err := p.session.Write(ctx, write.Update{Decision: decision, Decide: decide})
+	switch {
+	case err != nil || written.Gone:
+		return nextPass{}, err
+	case p.isHeldForDeletion(p.session.Body()):
+		return in(0), nil
+	case b.areDaemonsRunning():
+		return nextPass{}, nil // their end requests a pass
+	}
+	if decision.RemoveFinalizer {
+		p.report.Log.Info("The object does not match the selectors of the settings anymore. The finalizer of the operator is removed: if the object is deleted, no handlers are called for that.")
+	}
+	p.forgetVanished(stop.Mismatch)
+	return nextPass{}, nil
+}
+
+// hasToWrite reports whether there can be something to write to an object that is out of sight.
+func (p *pass) hasToWrite(last *object.Snapshot) bool {
+	canHaveFinalizer := len(p.resource.Changing) > 0 || len(p.resource.Background) > 0 || slices.Contains(last.Body().Finalizers(), p.engine.Settings.Persistence.Finalizer)
+	return canHaveFinalizer || p.object.writes.HasPending() || p.object.writes.HasEdits()
+}
+
+// isHeldForDeletion reports whether an object is being deleted, and waits for the operator.
+func (p *pass) isHeldForDeletion(body *object.Body) bool {
+	return body.Deleting() && slices.Contains(body.Finalizers(), p.engine.Settings.Persistence.Finalizer)
+}
+
+// forgetVanished removes everything about an object that is deleted or out of sight.
+func (p *pass) forgetVanished(reason stop.Reason) {
+	p.engine.converger.Forget(p.object.writes.UID())
+	p.engine.objects.reappear(p.key)
+	p.engine.objects.remove(p.key, reason)
+}
+
+// lookAgain returns when the next pass must look at an object that has vanished from its watch, and is not forgotten yet.
+// No event begins one.
+func (p *pass) lookAgain() nextPass {
+	switch {
+	case p.whereabouts == nil || p.engine.objects.lastOf(p.key) == nil:
+		return nextPass{}
+	case p.object.writes.Gone():
+		return in(0)
+	default:
+		return in(sightInterval)
+	}
+}
+
+// vanish keeps the last version of an object that has vanished from its watch.
+func (o *objects) vanish(key object.Key, last *object.Snapshot) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.vanished == nil {
+		o.vanished = map[object.Key]*object.Snapshot{}
+	}
+	o.vanished[key] = last
+}
+
+// reappear removes and returns what vanish has kept, or nil.
+func (o *objects) reappear(key object.Key) *object.Snapshot {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	last := o.vanished[key]
+	delete(o.vanished, key)
+	return last
+}
+
+// lastOf returns what vanish has kept, or nil.
+func (o *objects) lastOf(key object.Key) *object.Snapshot {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.vanished[key]
+}
+
+// vanishedIn returns the objects of a stream that have vanished from it.
+func (o *objects) vanishedIn(stream object.StreamKey) []object.Key {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var keys []object.Key
+	for key := range o.vanished {
+		if stream.Has(key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// forgetVanished removes what vanish has kept of a stream.
+func (o *objects) forgetVanished(stream object.StreamKey) {
+	for _, key := range o.vanishedIn(stream) {
+		o.reappear(key)
+	}
+}
