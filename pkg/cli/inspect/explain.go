@@ -90,7 +90,11 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 	e := describe(s)
 	e.Handlers = append(e.Handlers, c.admission(found, &s)...)
 	c.addChildren(ctx, found, &s, e)
-	e.outside = c.outsideScope(obj.GetNamespace())
+	e.outside, err = c.outOfSight(ctx, found, &s)
+	if err != nil {
+		return nil, err
+	}
+	e.outside = append(e.outside, c.outsideScope(obj.GetNamespace())...)
 	c.whoPauses(ctx, obj.GetNamespace(), e)
 	c.addEvents(&s, events, eventsErr, e)
 	c.addLeader(ctx, s.now, e)

@@ -1,17 +1,23 @@
 package inspect
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/kopf-go/kopf/internal/condition"
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -61,6 +67,54 @@ func (c *Cluster) outsideScope(namespace string) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("The operator serves the namespaces %s, and %s is none of them: it does not see the object.", strings.Join(c.Settings.Scope.Namespaces, ", "), namespace)}
+}
+
+// outOfSight says that the operator does not see an object, because it does not match the selectors of the settings. Only
+// the API server knows what they select.
+func (c *Cluster) outOfSight(ctx context.Context, found discovery.SelectedResource, s *subject) (holds []string, err error) {
+	selection, named := c.selection(found)
+	if named == "" {
+		return nil, nil
+	}
+	byName := fields.OneTermEqualSelector(metav1.ObjectNameField, s.object.GetName()).String()
+	selection.FieldSelector = strings.TrimSuffix(byName+","+selection.FieldSelector, ",")
+	list, err := c.apiOf(found, s.object.GetNamespace()).List(ctx, selection)
+	switch {
+	case apierrors.IsBadRequest(err):
+		return []string{fmt.Sprintf("The operator watches no objects of this resource: the API server refuses %s: %v.", named, err)}, nil
+	case err != nil:
+		return nil, fmt.Errorf("the objects that match %s cannot be listed: %w", named, err)
+	case len(list.Items) > 0:
+		return nil, nil
+	case s.HasFinalizer:
+		return []string{fmt.Sprintf("The operator watches only the objects that match %s, and this one does not: the operator does not see it. It has the finalizer from before, so its deletion waits until it matches again, or the finalizer %s is removed.", named, s.finalizer)}, nil
+	default:
+		return []string{fmt.Sprintf("The operator watches only the objects that match %s, and this one does not: the operator does not see it.", named)}, nil
+	}
+}
+
+// selection returns which objects of a resource the operator watches, and the names of the settings that say so. Requests
+// are answered for all objects.
+func (c *Cluster) selection(found discovery.SelectedResource) (selection metav1.ListOptions, named string) {
+	if !slices.ContainsFunc(c.resolved.Resources, func(s discovery.SelectedResource) bool { return s.GVR() == found.GVR() }) {
+		return selection, ""
+	}
+	selection.LabelSelector, selection.FieldSelector = c.Settings.Watching.Selectors(found.Resource)
+	var selectors []string
+	for _, one := range []struct{ setting, text string }{{"LabelSelectors", selection.LabelSelector}, {"FieldSelectors", selection.FieldSelector}} {
+		if one.text != "" {
+			selectors = append(selectors, fmt.Sprintf("settings.Watching.%s (%s)", one.setting, one.text))
+		}
+	}
+	return selection, strings.Join(selectors, " and ")
+}
+
+// apiOf returns the API of the objects of a resource, in a namespace if the resource has namespaces.
+func (c *Cluster) apiOf(found discovery.SelectedResource, namespace string) dynamic.ResourceInterface {
+	if found.Namespaced {
+		return c.objects.Resource(found.GVR()).Namespace(namespace)
+	}
+	return c.objects.Resource(found.GVR())
 }
 
 // wants describes the filter of a handler that does not match, with the value of the object.

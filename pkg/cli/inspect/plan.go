@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -128,11 +126,11 @@ func (p *Plan) Refuses() bool { return p.refuses }
 // planOf lists the objects of a resource in pages.
 func (c *Cluster) planOf(ctx context.Context, found discovery.SelectedResource, namespace string) (*ResourcePlan, error) {
 	plan := &ResourcePlan{Resource: nameOf(found.Resource), Calls: map[string]int{}, Undeclared: map[string]int{}, ForgottenFailures: map[string]int{}, limit: c.MaxExamples}
-	var api dynamic.ResourceInterface = c.objects.Resource(found.GVR())
-	if found.Namespaced {
-		api = c.objects.Resource(found.GVR()).Namespace(namespace)
+	selection, named := c.selection(found)
+	if named != "" {
+		plan.notes = append(plan.notes, fmt.Sprintf("The operator watches only the objects of %s that match %s. Others are not counted.", plan.Resource, named))
 	}
-	err := EachPage(ctx, api, metav1.ListOptions{}, func(items []unstructured.Unstructured) error {
+	err := EachPage(ctx, c.apiOf(found, namespace), selection, func(items []unstructured.Unstructured) error {
 		for i := range items {
 			obj := &items[i]
 			if obj.GetKind() == "" {

@@ -1,13 +1,16 @@
 package kube
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -42,6 +45,37 @@ func TestListVersionsReadsAllPages(t *testing.T) {
 	}
 	if len(versions) != 2 {
 		t.Errorf("got %d versions", len(versions))
+	}
+}
+
+// Lists and watches are restricted to some objects, in addition to what the caller asks for. Others exist, too.
+func TestSelectionOfObjects(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		asked = append(asked, q.Get("labelSelector")+" "+q.Get("fieldSelector"))
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[]}`)
+	}))
+	t.Cleanup(server.Close)
+	s := settings.Default()
+	s.Watching.LabelSelectors = map[string]string{"things": "app=web", "others": "app=db"}
+	s.Watching.FieldSelectors = map[string]string{"g/*": "spec.a=b"}
+	c, err := New(&rest.Config{Host: server.URL}, server.Client(), selector.Resource{Group: "g", Version: "v1", Plural: "things", Kind: "Thing"}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := c.Source("", s.Watching, nil).ListWatch()
+	_, listErr := source.ListWithContext(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=a"})
+	_, watchErr := source.WatchWithContext(t.Context(), metav1.ListOptions{})
+	_, versionsErr := c.ListVersions(t.Context(), "ns")
+	_, _, findErr := c.Find(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"})
+	want := []string{"app=web metadata.name=a,spec.a=b", "app=web spec.a=b", "app=web spec.a=b", " metadata.name=a"}
+	if err := errors.Join(listErr, versionsErr, findErr); err != nil || !slices.Equal(asked, want) {
+		t.Errorf("got %q, want %q: %v, %v", asked, want, err, watchErr)
+	}
+	if c.Selection().IsEmpty() || !(*Client)(nil).Selection().IsEmpty() {
+		t.Errorf("got %+v", c.Selection())
 	}
 }
 

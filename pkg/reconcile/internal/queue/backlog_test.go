@@ -67,6 +67,8 @@ func TestBacklogKeepsImportantEvents(t *testing.T) {
 		"the last state is kept on standby":   {false, 3, []watch.EventType{listed, modified, modified}, "MODIFIED 3"},
 		"a single event is kept on standby":   {false, 3, []watch.EventType{listed}, "LISTED 1"},
 		"nothing is kept for deleted objects": {false, 3, []watch.EventType{listed, modified, deleted}, ""},
+		"nothing is kept for vanished ones":   {false, 3, []watch.EventType{listed, modified, object.Vanished}, ""},
+		"a vanished object is never dropped":  {true, 1, []watch.EventType{object.Vanished, modified, modified}, "VANISHED 1, MODIFIED 3"},
 		"a recreated object is kept":          {false, 3, []watch.EventType{listed, deleted, added}, "ADDED 3"},
 		"a limit of one keeps one":            {true, 1, []watch.EventType{modified, modified}, "MODIFIED 2"},
 		"a limit of zero keeps one":           {true, 0, []watch.EventType{modified}, "MODIFIED 1"},
@@ -108,6 +110,25 @@ func TestEventsKeptOnStandbyAreContinued(t *testing.T) {
 	l.Push(keyOf("a"), object.WatchEvent{Type: modified, Snapshot: snapshot(t, 3)})
 	if got := texts(l.Take(keyOf("a"))); got != "MODIFIED 2, MODIFIED 3" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// What could not be processed comes before what has happened since.
+func TestEventsCanBePutBack(t *testing.T) {
+	for paused, want := range map[bool]string{false: "ADDED 1, VANISHED 2, ADDED 3", true: "ADDED 3"} {
+		l := NewBacklog(3)
+		l.Open()
+		l.Push(keyOf("a"), object.WatchEvent{Type: added, Snapshot: snapshot(t, 1)})
+		l.Push(keyOf("a"), object.WatchEvent{Type: object.Vanished, Snapshot: snapshot(t, 2)})
+		taken := l.Take(keyOf("a"))
+		if paused {
+			l.Shut()
+		}
+		l.Push(keyOf("a"), object.WatchEvent{Type: added, Snapshot: snapshot(t, 3)})
+		l.PutBack(keyOf("a"), taken)
+		if got := texts(l.Take(keyOf("a"))); got != want {
+			t.Errorf("paused: %t: got %q, want %q", paused, got, want)
+		}
 	}
 }
 

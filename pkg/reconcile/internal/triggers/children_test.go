@@ -185,3 +185,26 @@ func TestAnObjectInTwoVersionsIsAChildOfBothKinds(t *testing.T) {
 		t.Errorf("got %s", names(got))
 	}
 }
+
+// A child that is out of sight still exists.
+func TestChildLeavesSight(t *testing.T) {
+	x, kind := newChildren(), pods()
+	w := follow(x, ownedBy("u1"))
+	child := pod(t, "a", "owner=u1")
+	if x.HasFollowers(kind, child) {
+		t.Error("somebody is told about a child that is not known")
+	}
+	x.Observe(kind, added(child))
+	x.Observe(kind, added(pod(t, "stranger", "owner=u2")))
+	if !x.HasFollowers(kind, pod(t, "a")) || x.HasFollowers(kind, pod(t, "stranger", "owner=u2")) {
+		t.Error("the wrong children have followers")
+	}
+	x.Observe(kind, object.WatchEvent{Type: object.Vanished, Snapshot: pod(t, "a", "owner=u1", "size=1")})
+	x.Observe(kind, object.WatchEvent{Type: object.Vanished, Snapshot: pod(t, "a", "owner=u1", "size=1")})
+	w.expect(t, "a created", "a left from v0")
+	if got := x.Of(ownedBy("u1")); len(got) > 0 || x.HasFollowers(kind, child) {
+		t.Errorf("got %s", names(got))
+	}
+	x.Observe(kind, added(pod(t, "a", "owner=u1", "size=2")))
+	w.expect(t, "a created")
+}

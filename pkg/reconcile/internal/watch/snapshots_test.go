@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 )
 
 func TestStoreReportsChanges(t *testing.T) {
@@ -206,5 +207,35 @@ func TestListThatIsAskedForIsCompared(t *testing.T) {
 	list("4", false)
 	if want := "ADDED 7, MODIFIED 7"; strings.Join(got, ", ") != want || kept.all()[0].Body().Raw()["size"] != int64(4) {
 		t.Errorf("got %v", got)
+	}
+}
+
+// Under selectors, the API server sends the same for an object that is deleted, and for one that is not selected anymore.
+func TestObjectVanishesFromAWatchWithSelectors(t *testing.T) {
+	for name, test := range map[string]struct {
+		happen func(t *testing.T, s *Stream)
+		want   string
+	}{
+		"by the watch": {func(t *testing.T, s *Stream) { _ = s.Delete(seen(t, "u-1", "8")) }, "VANISHED 8"},
+		"by a list":    {func(_ *testing.T, s *Stream) { _ = s.Replace(nil, "9") }, "VANISHED 7"},
+		"and another object has its name": {
+			func(t *testing.T, s *Stream) { _ = s.Replace([]any{seen(t, "u-2", "9")}, "9") }, "DELETED 7, ADDED 9",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var indexed []string
+			recorded := &recorder{indexed: func(event object.WatchEvent) {
+				indexed = append(indexed, string(event.Type)+" "+event.Snapshot.GetResourceVersion())
+			}}
+			r := NewResource(kex, nil)
+			r.Selection = kube.Selection{Labels: "app=web"}
+			s := NewStream(t.Context(), r, "", recorded)
+			_ = s.Replace([]any{seen(t, "u-1", "7")}, "7")
+			recorded.events, indexed = nil, nil
+			test.happen(t, s)
+			if got := strings.Join(recorded.events, ", "); got != test.want || strings.Join(indexed, ", ") != test.want {
+				t.Errorf("got %q, and %q is indexed, want %q", got, indexed, test.want)
+			}
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 )
@@ -227,6 +228,53 @@ func TestNothingIsWrittenToAReleasedObject(t *testing.T) {
 			f.expect("base", f.storedBase() == nil, true)
 			f.expect("finished", f.done["a"], 1)
 			f.expect("edits", f.state.HasEdits() || f.state.pending != nil, false)
+		})
+	}
+}
+
+func TestVanishedObjectIsFoundAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		before       func(f *fixture)
+		uid          types.UID
+		exists, gone bool
+		fails        bool
+		sent         string
+	}{
+		"it exists":              {func(*fixture) {}, "u-1", true, false, false, "LIST"},
+		"it is deleted":          {func(f *fixture) { f.object = nil }, "u-1", false, true, false, "LIST"},
+		"it was replaced":        {func(f *fixture) { f.object["metadata"].(m)["uid"] = "u-2" }, "u-1", false, true, false, "LIST"},
+		"nothing is known":       {func(f *fixture) { f.readErr = errDown }, "u-1", false, false, true, "LIST"},
+		"it was released":        {func(f *fixture) { f.state.MarkGone() }, "u-1", false, true, false, ""},
+		"it was released before": {func(f *fixture) { f.state.SeenMissing(); f.state.SeenGone(true) }, "u-1", false, true, false, ""},
+		"a list did not have it": {
+			func(f *fixture) {
+				f.state.SeenMissing()
+				f.state.MarkGone() // the pass has ended the work on it
+			}, "u-1", true, false, false, "LIST",
+		},
+		"a list did not have it, and it is deleted": {
+			func(f *fixture) {
+				f.state.SeenMissing()
+				f.object = nil
+			}, "u-1", false, true, false, "LIST",
+		},
+		"an earlier object of the name": {func(*fixture) {}, "u-0", false, false, false, "LIST"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, m{})
+			test.before(f)
+			f.sent()
+			exists, err := f.FindAgain(t.Context(), test.uid)
+			f.expect("exists, fails, gone", []any{exists, err != nil, f.state.Gone()}, []any{test.exists, test.fails, test.gone})
+			f.expectSent(test.sent)
+			if test.exists || test.fails {
+				return
+			}
+			again, err := f.FindAgain(t.Context(), test.uid)
+			f.expect("again", []any{again, err}, []any{false, nil})
+			if test.gone {
+				f.expectSent("")
+			}
 		})
 	}
 }
