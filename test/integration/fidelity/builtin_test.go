@@ -86,6 +86,33 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+// Built-in objects can be selected by some fields. An object that stops matching is deleted for a watch.
+func TestFieldsOfBuiltInResources(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		pod := func(name, more string) string {
+			return `{"metadata":{"name":"` + name + `","labels":{"app":"web"}},"spec":{"containers":[{"name":"one","image":"one"}]` + more + `}}`
+		}
+		first := s.must(http.MethodPost, s.core("pods"), pod("a", `,"nodeName":"n1"`), 201)
+		s.must(http.MethodPost, s.core("pods"), pod("b", `,"hostNetwork":true`), 201)
+		for selector, want := range map[string]string{
+			"spec.nodeName%3Dn1": "[a]", "spec.nodeName!%3Dn1": "[b]", "spec.hostNetwork%3Dfalse": "[a]", "spec.nodeName%3Dn1,metadata.name%3Db": "[]",
+		} {
+			if got := s.must(http.MethodGet, s.core("pods")+"?fieldSelector="+selector, "", 200); names(got) != want {
+				t.Errorf("%s: got %s, want %s", selector, names(got), want)
+			}
+		}
+		s.must(http.MethodGet, s.core("pods")+"?fieldSelector=spec.priority%3D1", "", 400)
+		s.must(http.MethodGet, s.core("configmaps")+"?fieldSelector=data.a%3Db", "", 400)
+		watch := s.watch(s.core("pods"), "fieldSelector=spec.nodeName%3Dn1&labelSelector=app%3Dweb&resourceVersion="+first.GetResourceVersion())
+		s.merge(s.core("pods/a"), `{"metadata":{"labels":{"app":null}}}`, 200)
+		s.merge(s.core("pods/a"), `{"metadata":{"labels":{"app":"web"}}}`, 200)
+		s.merge(s.core("pods/a"), `{"metadata":{"labels":{"app":"db"}}}`, 200)
+		watch.expect("DELETED", "a")
+		watch.expect("ADDED", "a")
+		watch.expect("DELETED", "a")
+	})
+}
+
 func TestReviews(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		got := s.must(http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",

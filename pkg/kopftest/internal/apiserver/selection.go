@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // selection restricts a list or a watch.
@@ -16,6 +17,8 @@ type selection struct {
 	namespace string
 	labels    labels.Selector
 	fields    fields.Selector
+	// absent are the values of built-in objects that do not have the fields.
+	absent map[string]string
 }
 
 // selection returns the restrictions of a request.
@@ -28,13 +31,41 @@ func (r *request) selection() (selection, error) {
 	if err != nil {
 		return selection{}, apierrors.NewBadRequest("unable to parse the field selector: " + err.Error())
 	}
+	absent := builtinFields[r.of.GroupResource()]
 	for _, one := range byField.Requirements() {
-		isKnown := one.Field == "metadata.name" || one.Field == "metadata.namespace" || slices.Contains(r.of.SelectableFields, one.Field)
-		if r.of.NeedsVersion() && !isKnown {
+		_, isKnown := absent[one.Field]
+		if !isKnown && one.Field != "metadata.name" && one.Field != "metadata.namespace" && !slices.Contains(r.of.SelectableFields, one.Field) {
 			return selection{}, apierrors.NewBadRequest("field label not supported: " + one.Field)
 		}
 	}
-	return selection{namespace: r.key.Namespace, labels: byLabel, fields: byField}, nil
+	return selection{namespace: r.key.Namespace, labels: byLabel, fields: byField, absent: absent}, nil
+}
+
+// builtinFields are the fields by which clients can select built-in objects, besides the name and the namespace, with the
+// values of objects that do not have them.
+var builtinFields = map[schema.GroupResource]map[string]string{
+	{Resource: "pods"}: {
+		"spec.nodeName": "", "spec.restartPolicy": "", "spec.schedulerName": "", "spec.serviceAccountName": "", "spec.hostNetwork": "false",
+		"status.phase": "", "status.podIP": "", "status.podIPs": "", "status.nominatedNodeName": "",
+	},
+	{Resource: "nodes"}:                  {"spec.unschedulable": "false"},
+	{Resource: "namespaces"}:             {"status.phase": ""},
+	{Resource: "secrets"}:                {"type": ""},
+	{Resource: "services"}:               {"spec.clusterIP": "", "spec.type": ""},
+	{Resource: "replicationcontrollers"}: {"status.replicas": "0"},
+	{Resource: "events"}: {
+		"involvedObject.kind": "", "involvedObject.namespace": "", "involvedObject.name": "", "involvedObject.uid": "",
+		"involvedObject.apiVersion": "", "involvedObject.resourceVersion": "", "involvedObject.fieldPath": "",
+		"reason": "", "reportingComponent": "", "source": "", "type": "",
+	},
+	{Group: "events.k8s.io", Resource: "events"}: {
+		"regarding.kind": "", "regarding.namespace": "", "regarding.name": "", "regarding.uid": "",
+		"regarding.apiVersion": "", "regarding.resourceVersion": "", "regarding.fieldPath": "",
+		"reason": "", "reportingController": "", "type": "",
+	},
+	{Group: "apps", Resource: "replicasets"}:                                {"status.replicas": "0"},
+	{Group: "batch", Resource: "jobs"}:                                      {"status.successful": "0"},
+	{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}: {"spec.signerName": ""},
 }
 
 // matches reports whether an object is selected.
@@ -49,7 +80,7 @@ func (s selection) matches(object *unstructured.Unstructured) bool {
 			path = "involvedObject." + rest
 		}
 		value, exists, err := unstructured.NestedFieldNoCopy(object.Object, strings.Split(path, ".")...)
-		found[one.Field] = ""
+		found[one.Field] = s.absent[one.Field]
 		if err == nil && exists {
 			found[one.Field] = fmt.Sprint(value)
 		}
