@@ -45,9 +45,9 @@ type Explanation struct {
 	Notes []string `json:"notes,omitempty"`
 	Peers []Peer   `json:"peers,omitempty"`
 
-	suspended, outside, pauses, stopped, refuses []string // the holds
-	mayPause, mayStop, mayRefuse                 []string // the possible ones
-	isLeaseKnown, isRunning                      bool
+	suspended, outside, unselected, pauses, stopped, refuses []string // the holds
+	mayPause, mayStop, mayRefuse                             []string // the possible ones
+	isLeaseKnown, isRunning                                  bool
 }
 
 // Handler is the answer about one handler.
@@ -90,11 +90,11 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 	e := describe(s)
 	e.Handlers = append(e.Handlers, c.admission(found, &s)...)
 	c.addChildren(ctx, found, &s, e)
-	e.outside, err = c.outOfSight(ctx, found, &s)
+	e.outside = c.outsideScope(obj.GetNamespace())
+	e.unselected, err = c.unselected(ctx, found, &s)
 	if err != nil {
 		return nil, err
 	}
-	e.outside = append(e.outside, c.outsideScope(obj.GetNamespace())...)
 	c.whoPauses(ctx, obj.GetNamespace(), e)
 	c.addEvents(&s, events, eventsErr, e)
 	c.addLeader(ctx, s.now, e)
@@ -114,7 +114,7 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 
 // qualify collects what holds handlers, and says what is not certain about those that will run.
 func (e *Explanation) qualify() {
-	e.Holds = slices.Concat(e.suspended, e.outside, e.pauses, e.stopped, e.refuses)
+	e.Holds = slices.Concat(e.suspended, e.outside, e.unselected, e.pauses, e.stopped, e.refuses)
 	e.PossibleHolds = slices.Concat(e.mayPause, e.mayStop, e.mayRefuse)
 	isDue := false
 	for i := range e.Handlers {

@@ -69,9 +69,9 @@ func (c *Cluster) outsideScope(namespace string) []string {
 	return []string{fmt.Sprintf("The operator serves the namespaces %s, and %s is none of them: it does not see the object.", strings.Join(c.Settings.Scope.Namespaces, ", "), namespace)}
 }
 
-// outOfSight says that the operator does not see an object, because it does not match the selectors of the settings. Only
+// unselected says that the operator does not see an object, because it does not match the selectors of the settings. Only
 // the API server knows what they select.
-func (c *Cluster) outOfSight(ctx context.Context, found discovery.SelectedResource, s *subject) (holds []string, err error) {
+func (c *Cluster) unselected(ctx context.Context, found discovery.SelectedResource, s *subject) (holds []string, err error) {
 	selection, named := c.selection(found)
 	if named == "" {
 		return nil, nil

@@ -74,6 +74,7 @@ func (e *Explanation) correct(a *reconcile.Activity) {
 	e.mayRefuse = nil
 	if a.Version != "" {
 		e.outside = nil
+		e.unselected = nil
 		if !a.Handling && a.From.IsZero() { // it would retry
 			e.Failing = ""
 		}

@@ -29,6 +29,7 @@ import (
 var pages = map[string]func(s *scene) (ask func() string){
 	"paused":    paused,
 	"scope":     outsideScope,
+	"selectors": outOfSight,
 	"kind":      withoutHandlers,
 	"label":     anotherLabel,
 	"function":  rejectedByFunction,
@@ -149,6 +150,21 @@ func outsideScope(s *scene) func() string {
 	plan, err := s.connect().NewPlan(s.t.Context(), s.namespace, "kopfexamples")
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.Expect(plan.Resources).To(gomega.ConsistOf(gomega.And(gomega.HaveField("Objects", 1), gomega.HaveField("Outside", 1), gomega.HaveField("Creations", 0))))
+	return s.explain
+}
+
+// outOfSight is about an object that has lost the label while no operator was running.
+func outOfSight(s *scene) func() string {
+	s.settings.Watching.LabelSelectors = map[string]string{"kopfexamples": "app=web"}
+	s.OnCreate(examples, create, kopf.ID("createFn"))
+	s.OnDelete(examples, create, kopf.ID("deleteFn"))
+	s.create("other")
+	obj := s.create("one")
+	s.patch(obj, `{"metadata":{"labels":{"app":"db"},"finalizers":["kopf.zalando.org/KopfFinalizerMarker"]}}`)
+	plan, err := s.connect().NewPlan(s.t.Context(), s.namespace, "kopfexamples")
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(plan.Resources).To(gomega.ConsistOf(gomega.HaveField("Objects", 0)))
+	s.Expect(plan.Notes).To(gomega.ContainElement("The operator watches only the objects of kopfexamples.kopf.dev that match settings.Watching.LabelSelectors (app=web). Others are not counted."))
 	return s.explain
 }
 

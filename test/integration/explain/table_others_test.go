@@ -101,6 +101,34 @@ var others = map[string]situation{
 		stopped: []string{"create", "fn (create): due"},
 		running: []string{"noop", "fn (create): done", "idle"},
 	},
+	"the object does not match the selectors of the watch": {
+		arrange: func(s *scene) {
+			s.settings.Watching.LabelSelectors = map[string]string{"kopfexamples": "app=web"}
+			s.settings.Watching.FieldSelectors = map[string]string{"*": "metadata.name!=other"}
+			s.OnCreate(examples, create, kopf.ID("fn"))
+			s.create("one")
+		},
+		stopped: []string{"create", "held", "fn (create): paused"},
+		running: []string{"create", "held", "fn (create): paused", "idle", "unknown object"},
+	},
+	"the API server does not know the selector of the watch": {
+		arrange: func(s *scene) {
+			s.settings.Watching.FieldSelectors = map[string]string{"kopfexamples": "spec.field=a"}
+			s.OnCreate(examples, create, kopf.ID("fn"))
+			s.create("one")
+		},
+		stopped: []string{"create", "held", "fn (create): paused"},
+		running: []string{"create", "held", "fn (create): paused", "idle", "unknown object"},
+	},
+	"the object matches the selectors of the watch": {
+		arrange: func(s *scene) {
+			s.settings.Watching.LabelSelectors = map[string]string{"kopfexamples": "app!=web"}
+			s.OnCreate(examples, create, kopf.ID("fn"))
+			s.create("one")
+		},
+		stopped: []string{"create", "fn (create): due"},
+		running: []string{"noop", "fn (create): done", "idle"},
+	},
 	"another operator has the finalizer, too": {
 		arrange: func(s *scene) {
 			s.OnDelete(examples, create, kopf.ID("fn"))
