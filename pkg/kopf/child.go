@@ -43,7 +43,8 @@ func childChangeOf(c *handler.Call) *ChildChange {
 func (c *ChildChange) Initial() bool { return c.Reason() == cause.Resume }
 
 // Moved reports whether the child was a child of another parent before, or is one now, instead
-// of being created or deleted.
+// of being created or deleted. It is also set for a child that exists, and does not match the selectors of
+// Settings.Watching anymore.
 func (c *ChildChange) Moved() bool { return c.reading.call.Child.Moved }
 
 // Child returns the child in its latest version; for a deleted child, it is the last one. It is

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/backoff"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -25,6 +26,19 @@ func ExampleSettings_Validate() {
 	// Output:
 	// settings.Execution.Backoff: the backoff -1m0s is negative
 	// settings.Execution.Workers is negative: -1
+}
+
+// The API server sends only some pods. The selectors of all keys that are for a resource are joined.
+func ExampleWatching() {
+	var s settings.Settings
+	s.Watching.LabelSelectors = map[string]string{"pods": "app in (web,db)", "*": "!example.com/ignored"}
+	s.Watching.FieldSelectors = map[string]string{"pods": "status.phase!=Succeeded"}
+	fmt.Println(s.Validate())
+	pods := selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod"}
+	fmt.Println(s.Watching.Selectors(pods))
+	// Output:
+	// <nil>
+	// !example.com/ignored,app in (web,db) status.phase!=Succeeded
 }
 
 func ExampleFibonacci() {

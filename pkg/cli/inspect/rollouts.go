@@ -126,7 +126,8 @@ func (p *ResourcePlan) addAwaited(ctx context.Context, c *Cluster, found discove
 // rollout counts the objects of the rollout that a handler waits for.
 func (c *Cluster) rollout(ctx context.Context, found discovery.SelectedResource, h inspection.Handler) rollout {
 	r := rollout{Rollout: &inspection.Rollout{Declaration: h.Declaration}}
-	r.err = each(ctx, c.objects.Resource(found.GVR()), metav1.ListOptions{}, func(obj *unstructured.Unstructured) {
+	selection, _ := c.selection(found)
+	r.err = each(ctx, c.objects.Resource(found.GVR()), selection, func(obj *unstructured.Unstructured) {
 		isServed := obj.GetNamespace() == "" || c.isServed(obj.GetNamespace())
 		if isServed && c.inspector.Count(ctx, found, obj.Object, r.Rollout) != nil {
 			r.unknown++
