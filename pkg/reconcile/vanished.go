@@ -171,7 +171,7 @@ func (p *pass) leaveSight(ctx context.Context, last *object.Snapshot) (next next
 	case b.areDaemonsRunning():
 		return nextPass{}, nil // their end requests a pass
 	}
-	if decision.RemoveFinalizer {
+	if decision.RemoveFinalizer && !p.hasFinalizer(p.session.Body()) {
 		p.report.Log.Info("The object does not match the selectors of the settings anymore. The finalizer of the operator is removed: if the object is deleted, no handlers are called for that.")
 	}
 	p.forgetVanished(stop.Mismatch)
@@ -180,13 +180,17 @@ func (p *pass) leaveSight(ctx context.Context, last *object.Snapshot) (next next
 
 // hasToWrite reports whether there can be something to write to an object that is out of sight.
 func (p *pass) hasToWrite(last *object.Snapshot) bool {
-	canHaveFinalizer := len(p.resource.Changing) > 0 || len(p.resource.Background) > 0 || slices.Contains(last.Body().Finalizers(), p.engine.Settings.Persistence.Finalizer)
+	canHaveFinalizer := len(p.resource.Changing) > 0 || len(p.resource.Background) > 0 || p.hasFinalizer(last.Body())
 	return canHaveFinalizer || p.object.writes.HasPending() || p.object.writes.HasEdits()
 }
 
 // isHeldForDeletion reports whether an object is being deleted, and waits for the operator.
 func (p *pass) isHeldForDeletion(body *object.Body) bool {
-	return body.Deleting() && slices.Contains(body.Finalizers(), p.engine.Settings.Persistence.Finalizer)
+	return body.Deleting() && p.hasFinalizer(body)
+}
+
+func (p *pass) hasFinalizer(body *object.Body) bool {
+	return slices.Contains(body.Finalizers(), p.engine.Settings.Persistence.Finalizer)
 }
 
 // forgetVanished removes everything about an object that is deleted or out of sight.
