@@ -18,6 +18,7 @@ var protocol = []string{
 	"pkg/reconcile/facts.go",
 	"pkg/reconcile/decision.go",
 	"pkg/reconcile/pass.go",
+	"pkg/reconcile/vanished.go",
 	"pkg/reconcile/objectstate.go",
 	"pkg/reconcile/handover.go",
 	"pkg/reconcile/call/progress.go",

@@ -103,15 +103,13 @@ func (p *pass) leaveVanished(ctx context.Context, last *object.Snapshot) (next n
 		}
 	}
 	if kind := p.resource.asChild; kind != nil {
-		p.engine.children.Observe(kind, event)
+		p.engine.objects.ifVanished(p.key, last, func() { p.engine.children.Observe(kind, event) })
 	}
 	switch {
 	case !exists:
-		p.forgetVanished(stop.Deleted)
-		return nextPass{}, nil
+		return p.forgetVanished(last, stop.Deleted), nil
 	case p.resource.isObservedOnly():
-		p.forgetVanished(stop.Mismatch)
-		return nextPass{}, nil
+		return p.forgetVanished(last, stop.Mismatch), nil
 	default:
 		return p.leaveSight(ctx, last)
 	}
@@ -127,8 +125,7 @@ func (p *pass) leaveSight(ctx context.Context, last *object.Snapshot) (next next
 		p.object.writes.Add(b.takeEdits()...)
 	}
 	if !p.hasToWrite(last) {
-		p.forgetVanished(stop.Mismatch)
-		return nextPass{}, nil
+		return p.forgetVanished(last, stop.Mismatch), nil
 	}
 
 	freshness, err := p.session.ReadLive(ctx)
@@ -174,8 +171,7 @@ func (p *pass) leaveSight(ctx context.Context, last *object.Snapshot) (next next
 	if decision.RemoveFinalizer && !p.hasFinalizer(p.session.Body()) {
 		p.report.Log.Info("The object does not match the selectors of the settings anymore. The finalizer of the operator is removed: if the object is deleted, no handlers are called for that.")
 	}
-	p.forgetVanished(stop.Mismatch)
-	return nextPass{}, nil
+	return p.forgetVanished(last, stop.Mismatch), nil
 }
 
 // hasToWrite reports whether there can be something to write to an object that is out of sight.
@@ -193,11 +189,16 @@ func (p *pass) hasFinalizer(body *object.Body) bool {
 	return slices.Contains(body.Finalizers(), p.engine.Settings.Persistence.Finalizer)
 }
 
-// forgetVanished removes everything about an object that is deleted or out of sight.
-func (p *pass) forgetVanished(reason stop.Reason) {
+// forgetVanished removes everything about an object that is deleted or out of sight. If the watch shows the object again,
+// or another one of its name, it only returns that the next pass looks at that.
+func (p *pass) forgetVanished(last *object.Snapshot, reason stop.Reason) nextPass {
+	o := &p.engine.objects
+	if !o.ifVanished(p.key, last, func() { delete(o.vanished, p.key) }) {
+		return in(0)
+	}
 	p.engine.converger.Forget(p.object.writes.UID())
-	p.engine.objects.reappear(p.key)
-	p.engine.objects.remove(p.key, reason)
+	o.remove(p.key, reason)
+	return nextPass{}
 }
 
 // lookAgain returns when the next pass must look at an object that has vanished from its watch, and is not forgotten yet.
@@ -237,6 +238,18 @@ func (o *objects) lastOf(key object.Key) *object.Snapshot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.vanished[key]
+}
+
+// ifVanished calls a function unless a watch has shown the object again, or another one of its name. That is not noted
+// before the function returns.
+func (o *objects) ifVanished(key object.Key, last *object.Snapshot, do func()) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.vanished[key] != last {
+		return false
+	}
+	do()
+	return true
 }
 
 // vanishedIn returns the objects of a stream that have vanished from it.

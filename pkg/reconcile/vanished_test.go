@@ -132,6 +132,32 @@ func TestOutcomeOfAVanishedObjectIsWritten(t *testing.T) {
 	}
 }
 
+// The watch shows the object again after the pass has asked for it. Nothing is forgotten, and its children's parents hear
+// nothing else afterwards.
+func TestVanishedObjectIsBack(t *testing.T) {
+	for name, exists := range map[string]bool{"it exists": true, "it is said not to exist": false} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newSelected(t)
+			cached := l.resource().Cached(keyOf("a").NamespacedName)
+			l.vanish()
+			p := l.newPass(l.resource(), keyOf("a"))
+			p.whereabouts = &whereabouts{cached.GetUID(), exists}
+			l.show()
+			told := l.engine.objects.reappear(keyOf("a"))
+			if told != cached {
+				t.Errorf("got %v", told)
+			}
+			next, err := p.leaveVanished(t.Context(), cached)
+			if err != nil || next != in(0) || !l.engine.objects.has(keyOf("a")) || l.engine.objects.ifVanished(keyOf("a"), cached, func() { t.Error("called") }) {
+				t.Errorf("got %+v, %v", next, err)
+			}
+			if _, err := l.look(); err != nil || !l.isQuiet() || len(l.finalizers()) != 1 {
+				t.Errorf("got %v, %v", err, l.finalizers())
+			}
+		})
+	}
+}
+
 // An object that only handlers of events have seen needs one request.
 func TestOneRequestFindsOut(t *testing.T) {
 	for name, exists := range map[string]bool{"it is deleted": false, "it exists": true} {
