@@ -71,11 +71,11 @@ func TestEditsForAnEarlierObjectAreDropped(t *testing.T) {
 	w.show(next)
 	w.engine.backlog.Push(w.key, object.WatchEvent{Type: apiwatch.Modified, Snapshot: w.first})
 	p := w.newPass(w.engine.resources.get(kex.String()), w.key)
-	if p.handleEvents(t.Context(), next); p.object.writes.HasEdits() {
+	if err := p.handleEvents(t.Context(), next); err != nil || p.object.writes.HasEdits() {
 		t.Error("the edit is for the earlier object")
 	}
 	w.engine.backlog.Push(w.key, object.WatchEvent{Type: apiwatch.Modified, Snapshot: next})
-	if p.handleEvents(t.Context(), next); !p.object.writes.HasEdits() {
+	if err := p.handleEvents(t.Context(), next); err != nil || !p.object.writes.HasEdits() {
 		t.Error("the edit for the current object is lost")
 	}
 }

@@ -15,11 +15,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 )
 
-const finalizer = "kopf.zalando.org/KopfFinalizerMarker"
-
 // newSelected returns an operator for an object that a watch with selectors shows, at rest. Its deletion handler counts its
 // calls.
-func newSelected(t *testing.T, more ...func(r *registry.Registry)) (l *lone, deletions *int) {
+func newSelected(t *testing.T) (l *lone, deletions *int) {
 	t.Helper()
 	deletions = new(int)
 	l = newLone(t, m{}, func(r *registry.Registry) {
@@ -28,9 +26,6 @@ func newSelected(t *testing.T, more ...func(r *registry.Registry)) (l *lone, del
 			*deletions++
 			return nil
 		}), handler.ID("delete")))
-		for _, declare := range more {
-			declare(r)
-		}
 	})
 	l.resource().Selection = kube.Selection{Labels: "app=web"}
 	l.rest()

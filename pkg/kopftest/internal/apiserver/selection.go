@@ -63,8 +63,8 @@ var builtinFields = map[schema.GroupResource]map[string]string{
 		"regarding.apiVersion": "", "regarding.resourceVersion": "", "regarding.fieldPath": "",
 		"reason": "", "reportingController": "", "type": "",
 	},
-	{Group: "apps", Resource: "replicasets"}:                                {"status.replicas": "0"},
-	{Group: "batch", Resource: "jobs"}:                                      {"status.successful": "0"},
+	{Group: "apps", Resource: "replicasets"}:                               {"status.replicas": "0"},
+	{Group: "batch", Resource: "jobs"}:                                     {"status.successful": "0"},
 	{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}: {"spec.signerName": ""},
 }
 
