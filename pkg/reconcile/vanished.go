@@ -117,17 +117,9 @@ func (p *pass) leaveVanished(ctx context.Context, last *object.Snapshot) (next n
 
 // leaveSight ends the work on an object that exists, but does not match the selectors of its watch.
 func (p *pass) leaveSight(ctx context.Context, last *object.Snapshot) (next nextPass, err error) {
-	b := p.object.background
-	if b != nil {
-		if !last.Deleting() {
-			b.group.Sync(nil, false) // not for good: the object can be back before they have ended
-		}
-		p.object.writes.Add(b.takeEdits()...)
-	}
 	if !p.hasToWrite(last) {
 		return p.forgetVanished(last, stop.Mismatch), nil
 	}
-
 	freshness, err := p.session.ReadLive(ctx)
 	if err != nil || !freshness.Fresh {
 		return nextPass{}, err
@@ -144,6 +136,11 @@ func (p *pass) leaveSight(ctx context.Context, last *object.Snapshot) (next next
 		return p.advance(ctx)
 	}
 
+	b := p.object.background
+	if b != nil {
+		b.group.Sync(nil, false) // not for good: the object can be back before its daemons have ended
+		p.object.writes.Add(b.takeEdits()...)
+	}
 	decide := func(ctx context.Context, body *object.Body) (plan.Decision, error) {
 		isBack := p.resource.Cached(p.key.NamespacedName) != nil
 		if isBack || p.isHeldForDeletion(body) { // its handlers are called

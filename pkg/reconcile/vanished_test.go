@@ -153,6 +153,21 @@ func TestVanishedObjectIsBack(t *testing.T) {
 	}
 }
 
+// A resource can be watched only because its objects are children. No pass handles them: it would take the finalizer away
+// from those that another operator handles.
+func TestVanishedChildThatIsBackIsLeftAlone(t *testing.T) {
+	l := newLone(t, m{"metadata": m{"finalizers": []any{"kopf.zalando.org/KopfFinalizerMarker"}}}, func(*registry.Registry) {})
+	l.resource().Selection = kube.Selection{Labels: "app=web"}
+	l.show()
+	if result, err := l.Reconcile(t.Context(), keyOf("a")); err != nil || result.RequeueAfter != 0 || l.server.requests != 0 || !l.isForgotten() {
+		t.Errorf("got %v, %v, %d requests, forgotten: %t", result, err, l.server.requests, l.isForgotten())
+	}
+	l.vanish()
+	if _, err := l.look(); err != nil || l.server.requests != 1 || len(l.finalizers()) != 1 || !l.isForgotten() {
+		t.Errorf("got %v, %d requests, %v", err, l.server.requests, l.finalizers())
+	}
+}
+
 // An object that only handlers of events have seen needs one request.
 func TestOneRequestFindsOut(t *testing.T) {
 	for name, exists := range map[string]bool{"it is deleted": false, "it exists": true} {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -334,6 +335,30 @@ func TestDaemonOfAnObjectThatIsBack(t *testing.T) {
 	})
 }
 
+// What a daemon leaves at its end is written, before the object is forgotten.
+func TestLastEditOfADaemonIsWritten(t *testing.T) {
+	withOperator(t, func(r *kopf.Registry) {
+		r.Daemon(examples, func(_ context.Context, d *kopf.Task) error {
+			<-d.Stopped()
+			d.Patch().Set(d.StopReason().String(), "status", "phase")
+			return nil
+		}, kopf.ID("daemon"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := selectedExample()
+		h.Create(one)
+		h.Settle()
+		h.Patch(one, `{"metadata":{"labels":null}}`)
+		h.Advance(time.Minute)
+		read := h.Get(one).(*unstructured.Unstructured)
+		phase, _, _ := unstructured.NestedString(read.Object, "status", "phase")
+		if phase != "mismatch|signaled" || len(read.GetFinalizers()) > 0 {
+			t.Errorf("got %v", read)
+		}
+	}, kopftest.Settings(func(s *kopf.Settings) {
+		s.Watching.LabelSelectors = map[string]string{"kopfexamples": "app"}
+	}))
+}
+
 // What happens while the watch is interrupted is found in the next list.
 func TestObjectsVanishWhileTheWatchIsInterrupted(t *testing.T) {
 	withSelected(t, []string{"create", "resume", "delete", "event"}, func(t *testing.T, s *selected) {
@@ -457,6 +482,46 @@ func TestChildrenAreSelected(t *testing.T) {
 		expect("another object")
 		if writes := len(h.Writes()); writes != before {
 			t.Errorf("got %d writes", writes-before)
+		}
+	}, kopftest.Settings(func(s *kopf.Settings) {
+		s.Watching.LabelSelectors = map[string]string{"configmaps": "app=web"}
+	}))
+}
+
+// A child is deleted, and another one of its name is created, before the operator has found out about the first one.
+func TestSelectedChildIsReplaced(t *testing.T) {
+	var mu sync.Mutex
+	var heard []string
+	withOperator(t, func(r *kopf.Registry) {
+		r.OnChild(examples, kopf.Resource("v1", "configmaps"), func(_ context.Context, c *kopf.ChildChange) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if child := c.Child(); child != nil {
+				heard = append(heard, fmt.Sprintf("%s moved=%t", c.Reason(), c.Moved()))
+			}
+			return nil
+		}, kopf.ID("child"), kopf.ChildLabel("example.com/parent"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		h.Create(newExample())
+		h.Settle()
+		newChild := func() *corev1.ConfigMap {
+			child := newTheme()
+			child.Labels = map[string]string{"app": "web", "example.com/parent": string(h.Get(newExample()).GetUID())}
+			return child
+		}
+		h.Create(newChild())
+		h.Advance(time.Minute)
+		failure := h.Fail(kopftest.Requests{Verb: "list", Resource: "configmaps"}, 0, apierrors.NewInternalError(errors.New("out of order")))
+		h.Delete(newTheme())
+		h.Advance(time.Second)
+		h.Create(newChild())
+		h.Advance(time.Second)
+		failure.End()
+		h.Advance(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if want := []string{"create moved=false", "delete moved=false", "create moved=false"}; !slices.Equal(heard, want) {
+			t.Errorf("got %q, want %q", heard, want)
 		}
 	}, kopftest.Settings(func(s *kopf.Settings) {
 		s.Watching.LabelSelectors = map[string]string{"configmaps": "app=web"}
