@@ -107,7 +107,12 @@ func (p *pass) leaveVanished(ctx context.Context, last *object.Snapshot) (next n
 	}
 	switch {
 	case !exists:
-		return p.forgetVanished(last, stop.Deleted), nil
+		next := p.forgetVanished(last, stop.Deleted)
+		if p.engine.erasures != nil && p.resource.storesState() {
+			p.engine.erasures.Add(p.key, last)
+			return in(0), nil // the erasure begins in the next turn
+		}
+		return next, nil
 	case p.resource.isObservedOnly():
 		return p.forgetVanished(last, stop.Mismatch), nil
 	default:

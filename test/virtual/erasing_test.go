@@ -180,29 +180,40 @@ func TestStoragesHearTheEndOfObjects(t *testing.T) {
 			}, kopf.ID("timer"), kopf.Schedule("@hourly"))
 		},
 	}
-	for name, declare := range tests {
-		t.Run(name, func(t *testing.T) {
-			d := &database{}
-			withOperator(t, func(r *kopf.Registry) {
-				r.OnCreate(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("other"))
-				declare(r)
-			}, func(t *testing.T, h *kopftest.Harness) {
-				one, two := named("one"), named("two")
-				h.Create(one)
-				h.Create(two)
-				h.Advance(90 * time.Minute)
-				h.Patch(one, `{"spec": {"size": 4}}`)
-				h.Advance(time.Minute)
-				d.expectRows(t, 2)
-				h.Delete(one)
-				h.Advance(3 * time.Hour)
-				if h.Exists(one) {
-					t.Fatal("the object is not released")
-				}
-				d.expectRows(t, 1)
-			}, d.option())
-		})
+	under := map[string]kopftest.Option{
+		"": kopftest.Settings(func(*kopf.Settings) {}),
+		", under selectors": kopftest.Settings(func(s *kopf.Settings) {
+			s.Watching.LabelSelectors = map[string]string{"kopfexamples": "!hidden"}
+		}),
 	}
+	for name, declare := range tests {
+		for selectors, selecting := range under {
+			t.Run(name+selectors, func(t *testing.T) { testErasing(t, declare, selecting) })
+		}
+	}
+}
+
+func testErasing(t *testing.T, declare func(r *kopf.Registry), selecting kopftest.Option) {
+	t.Helper()
+	d := &database{}
+	withOperator(t, func(r *kopf.Registry) {
+		r.OnCreate(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("other"))
+		declare(r)
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one, two := named("one"), named("two")
+		h.Create(one)
+		h.Create(two)
+		h.Advance(90 * time.Minute)
+		h.Patch(one, `{"spec": {"size": 4}}`)
+		h.Advance(time.Minute)
+		d.expectRows(t, 2)
+		h.Delete(one)
+		h.Advance(3 * time.Hour)
+		if h.Exists(one) {
+			t.Fatal("the object is not released")
+		}
+		d.expectRows(t, 1)
+	}, d.option(), selecting)
 }
 
 // A storage that erases slowly, or not at all, holds back nothing: not even an object that is created again.

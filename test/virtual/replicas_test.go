@@ -33,10 +33,6 @@ func (r *replica) connect(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // startReplica starts a replica. The times of the election are long, so that weeks have few requests.
 func startReplica(t *testing.T, server *kopftest.APIServer, declare func(*replica, *kopf.Registry)) *replica {
 	t.Helper()
