@@ -63,7 +63,7 @@ var layers = []layer{
 	{name: "known fields", folders: []string{"internal/knownfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
 	{name: "binaries of control planes, manifests, terminals, function names, recomputed values, and schedules", folders: []string{"internal/schedule", "internal/binaries", "internal/guard", "internal/manifests", "internal/pty", "internal/function", "internal/recomputed"}},
-	{name: "backoff, rollout, stop, tracing, contention, sleep, report once, plural, program, similar words, and golden files", folders: []string{"internal/golden", "pkg/internal/contention", "pkg/backoff", "pkg/model/rollout", "pkg/model/stop", "pkg/tracing", "pkg/internal/sleep", "internal/isolate", "pkg/internal/reportonce", "pkg/internal/plural", "pkg/internal/program", "internal/similar"}},
+	{name: "backoff, rollout, stop, tracing, contention, sleep, report once, plural, program, window, similar words, and golden files", folders: []string{"pkg/internal/window", "internal/golden", "pkg/internal/contention", "pkg/backoff", "pkg/model/rollout", "pkg/model/stop", "pkg/tracing", "pkg/internal/sleep", "internal/isolate", "pkg/internal/reportonce", "pkg/internal/plural", "pkg/internal/program", "internal/similar"}},
 }
 
 // vocabulary is the top layer of those that make no API calls.
