@@ -57,6 +57,7 @@ func everything(m *metrics.Metrics) {
 			Indices:    []metrics.Index{{Handler: "names", Keys: 12}},
 			Children:   []metrics.Children{{Resource: "kex", Handler: "fn", Ready: 4, Progressing: 3, Failed: 2, Contended: 1}},
 			Events:     metrics.Events{Posted: 5, Suppressed: 6, Dropped: 7, Failed: 8},
+			Requests:   &metrics.Requests{Window: 20, InFlight: 3, Waiting: 4, Closed: map[string]int64{"refused": 1}},
 
 			CertificateExpiry: time.Unix(1700000000, 0),
 		}
@@ -102,6 +103,10 @@ func TestExposedSeries(t *testing.T) {
 		"kopf_admission_duration_seconds{handler=check,kind=validate} 1",
 		"kopf_admission_errors_total{code=404} 1",
 		"kopf_admission_reviews_total{handler=check,kind=validate,outcome=rejected} 1",
+		"kopf_api_requests_in_flight{} 3",
+		"kopf_api_requests_waiting{} 4",
+		"kopf_api_requests_window_closed_total{reason=refused} 1",
+		"kopf_api_requests_window{} 20",
 		"kopf_background_handlers{kind=daemon,state=abandoned} 0",
 		"kopf_background_handlers{kind=daemon,state=running} 4",
 		"kopf_background_handlers{kind=daemon,state=waiting} 1",

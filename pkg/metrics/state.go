@@ -30,6 +30,8 @@ type State struct {
 	Indices    []Index
 	Children   []Children
 	Events     Events
+	// Requests are those to the API server. It is nil if their number has no limit.
+	Requests *Requests
 	// CertificateExpiry is when the certificate of the admission server expires. It is zero if
 	// there is none, or if it is unknown.
 	CertificateExpiry time.Time
@@ -62,6 +64,14 @@ type Children struct {
 
 // Events counts Kubernetes events by their outcome.
 type Events struct{ Posted, Suppressed, Dropped, Failed int64 }
+
+// Requests counts the requests to the API server that the window of the operator admits.
+type Requests struct {
+	Window            int // how many can be in flight now
+	InFlight, Waiting int
+	// Closed counts how often the window has closed, by the reason.
+	Closed map[string]int64
+}
 
 // Queue is the state of the work queue.
 type Queue struct {
@@ -125,6 +135,8 @@ type stateCollector struct {
 	children, contended          *prometheus.Desc
 	startup, undone              *prometheus.Desc
 	events, expiry, build        *prometheus.Desc
+	window, inFlight             *prometheus.Desc
+	delayed, closed              *prometheus.Desc
 	buildInfo                    [3]string
 }
 
@@ -161,6 +173,10 @@ func newStateCollector(operator string, from *source) *stateCollector {
 		contended:  gauge("kopf_children_contended", "Children that another client keeps changing.", "resource", "handler"),
 		events:     gauge("kopf_events_total", "Kubernetes events, by outcome: posted, suppressed, dropped or failed.", "outcome"),
 		expiry:     gauge("kopf_certificate_expiry_timestamp_seconds", "When the certificate of the admission server expires, in seconds since 1970."),
+		window:     gauge("kopf_api_requests_window", "Maximum number of requests to the API server that may be in flight now."),
+		inFlight:   gauge("kopf_api_requests_in_flight", "Requests to the API server that are in flight, except watches and leases."),
+		delayed:    gauge("kopf_api_requests_waiting", "Requests waiting until fewer are in flight."),
+		closed:     gauge("kopf_api_requests_window_closed_total", "How often the window of requests has closed, by reason: refused, unavailable, timeout or latency.", "reason"),
 		build:      gauge("kopf_build_info", "1, with the versions of the program, of the library, and of Go as labels.", "version", "library", "goversion"),
 	}
 }
@@ -171,6 +187,7 @@ func (c *stateCollector) Describe(into chan<- *prometheus.Desc) {
 		c.ready, c.leading, c.paused, c.depth, c.oldest, c.workers, c.busy, c.awaited,
 		c.running, c.waiting, c.longest, c.abandoned, c.watches, c.background, c.held, c.rollout,
 		c.objects, c.undone, c.indices, c.children, c.contended, c.events, c.expiry, c.build, c.startup,
+		c.window, c.inFlight, c.delayed, c.closed,
 	} {
 		into <- desc
 	}
@@ -236,6 +253,14 @@ func (c *stateCollector) Collect(into chan<- prometheus.Metric) {
 		show(c.children, float64(n.Progressing), n.Resource, id, "progressing")
 		show(c.children, float64(n.Failed), n.Resource, id, "failed")
 		show(c.contended, float64(n.Contended), n.Resource, id)
+	}
+	if r := state.Requests; r != nil {
+		show(c.window, float64(r.Window))
+		show(c.inFlight, float64(r.InFlight))
+		show(c.delayed, float64(r.Waiting))
+		for reason, times := range r.Closed {
+			into <- prometheus.MustNewConstMetric(c.closed, prometheus.CounterValue, float64(times), reason)
+		}
 	}
 	show(c.build, 1, c.buildInfo[:]...)
 	if !state.CertificateExpiry.IsZero() {

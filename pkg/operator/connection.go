@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/internal/program"
+	"github.com/kopf-go/kopf/pkg/internal/window"
 	"github.com/kopf-go/kopf/pkg/login"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
@@ -51,6 +53,7 @@ func (o *Operator) checkConnection() error {
 
 // newConnection returns the connection of an operator. The context is the operator's.
 func newConnection(ctx context.Context, o *Operator) *connection {
+	o.window = window.New(settings.DefaultMaxInFlight)
 	c := &connection{operator: o}
 	c.base = sync.OnceValues(func() (*rest.Config, error) { return c.connect(ctx) })
 	c.client = sync.OnceValue(c.newClient)
@@ -133,6 +136,10 @@ func (c *connection) config() (*rest.Config, error) {
 		}
 	}
 	c.operator.permissions.Observe(config, s)
+	if n.MaxInFlight > 0 {
+		c.operator.window.Limit(n.MaxInFlight)
+		config.Wrap(c.operator.window.Wrap) // around the observer, so that nothing below it waits
+	}
 	return config, nil
 }
 
@@ -211,3 +218,20 @@ func (r runnable) Start(ctx context.Context) error { return r.run(ctx) }
 
 // NeedLeaderElection reports whether the manager must wait for the leadership.
 func (r runnable) NeedLeaderElection() bool { return r.forLeader }
+
+// connected returns the HTTP client for the requests of the operator itself. They pass the window of the
+// operator: with the manager of another program, all of them and no others, because the connection
+// belongs to that program.
+func (o *Operator) connected(mgr manager.Manager, s settings.Settings) *http.Client {
+	if !o.inManager || s.Networking.MaxInFlight <= 0 {
+		return mgr.GetHTTPClient()
+	}
+	o.window = window.New(s.Networking.MaxInFlight)
+	shared := *mgr.GetHTTPClient()
+	next := shared.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	shared.Transport = o.window.Wrap(next)
+	return &shared
+}

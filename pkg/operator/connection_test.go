@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ func TestDefaultsOfOptions(t *testing.T) {
 		t.Errorf("got %+v", options)
 	}
 	c, err := newConnection(t.Context(), &Operator{options: options}).config()
-	if err != nil || c.QPS != 200 || c.Burst != 400 || !strings.HasPrefix(c.UserAgent, rest.DefaultKubernetesUserAgent()+" kopf-go") || c.Host != unreachable().Host {
+	if err != nil || c.QPS != -1 || c.Burst != 400 || !strings.HasPrefix(c.UserAgent, rest.DefaultKubernetesUserAgent()+" kopf-go") || c.Host != unreachable().Host {
 		t.Fatalf("got %+v, %v", c, err)
 	}
 	if c.Dial != nil {
@@ -46,6 +47,52 @@ func TestOptionsAreNotChanged(t *testing.T) {
 		t.Errorf("got %+v", c)
 	}
 }
+
+// The requests of an operator without a foreign manager pass one window, however often it connects.
+func TestRequestsPassTheWindow(t *testing.T) {
+	for _, limit := range []int{0, 7, -1} {
+		var s settings.Settings
+		s.Networking.MaxInFlight = limit
+		given := unreachable()
+		sent := 0
+		given.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
+			sent++
+			return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{}, Body: http.NoBody}, nil
+		})
+		o := &Operator{options: Options{Config: given}, settings: s}
+		c := newConnection(t.Context(), o)
+		for range 2 {
+			config, err := c.config()
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, err := rest.HTTPClientFor(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "http://127.0.0.1:1/api/v1/namespaces/one", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+		}
+		want := int64(2)
+		if limit < 0 {
+			want = 0
+		}
+		if closed := o.window.State().Closed["refused"]; closed != want || sent != 2 {
+			t.Errorf("with the limit %d: the window has closed %d times", limit, closed)
+		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 func TestLoginHandlerConnectsTheOperator(t *testing.T) {
 	call := func(_ context.Context, a *handler.Call) (any, error) {

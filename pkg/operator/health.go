@@ -54,6 +54,12 @@ func (r *replica) state() metrics.State {
 	state.Events = metrics.Events{
 		Posted: posted.Posted, Suppressed: posted.Suppressed, Dropped: posted.Dropped, Failed: posted.Failed,
 	}
+	if r.settings.Networking.MaxInFlight > 0 {
+		requests := r.operator.window.State()
+		state.Requests = &metrics.Requests{
+			Window: requests.Size, InFlight: requests.InFlight, Waiting: requests.Waiting, Closed: requests.Closed,
+		}
+	}
 	return state
 }
 

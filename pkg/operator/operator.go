@@ -22,6 +22,7 @@ import (
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/health"
+	"github.com/kopf-go/kopf/pkg/internal/window"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/operator/permissions"
@@ -70,6 +71,7 @@ type Operator struct {
 	inManager   bool                  // of another program
 	mounted     bool                  // the webhook server of a manager receives the reviews
 	permissions *permissions.Observer // nil if the requests are not observed
+	window      *window.Window        // of its requests
 	claimed     atomic.Bool           // by Run, or by the manager that it is added to
 
 	client         func() client.Client // for the handlers of the operator itself

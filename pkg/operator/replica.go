@@ -52,12 +52,13 @@ type replica struct {
 func (o *Operator) newReplica(mgr manager.Manager) (*replica, error) {
 	s := o.settings.WithDefaults()
 	r := &replica{operator: o, settings: s, logger: o.options.Logger}
-	resources, err := discovery.NewSource(mgr.GetConfig(), mgr.GetHTTPClient())
+	connected := o.connected(mgr, s)
+	resources, err := discovery.NewSource(mgr.GetConfig(), connected)
 	if err != nil {
 		return nil, err
 	}
 	if !s.Posting.Disabled {
-		clientset, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+		clientset, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), connected)
 		if err != nil {
 			return nil, fmt.Errorf("the cluster cannot be reached: %w", err)
 		}
@@ -86,7 +87,7 @@ func (o *Operator) newReplica(mgr manager.Manager) (*replica, error) {
 	call := callContext{client: mgr.GetClient(), recorder: r.recorder}
 	config := reconcile.Config{
 		Handlers: o.handlers, Settings: s, Logger: r.logger, Memos: o.memos,
-		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(), Client: mgr.GetClient(),
+		REST: mgr.GetConfig(), HTTP: connected, Client: mgr.GetClient(),
 		Resources: resources, Poster: r.recorder, Metrics: measured, Context: call.add,
 		Recorder: recorded, Tracer: guardTracer(o.options.Tracer, r.logger),
 	}

@@ -92,17 +92,22 @@ func (e *Engine) graceful(ctx context.Context) (calls, writes context.Context, e
 	}
 }
 
-// minWritingTime is the minimum time for the last writes at the end of the grace period.
-const minWritingTime = 2 * time.Second
+const (
+	// minWritingTime is the minimum time for the last writes at the end of the grace period.
+	minWritingTime = 2 * time.Second
+	// writeRate is how many writes an API server is supposed to store in a second.
+	writeRate = 200
+)
 
 // writingTime returns the part of the grace period that is kept for the writes of the
 // handlers that are running: at most half of it.
 func (e *Engine) writingTime() time.Duration {
-	needed := minWritingTime
+	rate := float32(writeRate)
 	if qps := e.Settings.Networking.QPS; qps > 0 {
-		needed = max(needed, time.Duration(float64(e.slots.Usage().Running)/float64(qps)*float64(time.Second)))
+		rate = min(rate, qps)
 	}
-	return min(needed, e.Settings.Execution.GracePeriod/2)
+	needed := time.Duration(float32(e.slots.Usage().Running) / rate * float32(time.Second))
+	return min(max(needed, minWritingTime), e.Settings.Execution.GracePeriod/2)
 }
 
 // Abort cancels all handlers, daemons, and timers immediately, without a grace period,

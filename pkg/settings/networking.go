@@ -9,8 +9,9 @@ import (
 
 // The defaults of the settings of Networking.
 const (
-	DefaultQPS            = 200
+	DefaultQPS            = -1
 	DefaultBurst          = 400
+	DefaultMaxInFlight    = 200
 	DefaultRequestTimeout = 30 * time.Second
 	DefaultConnectTimeout = 30 * time.Second
 	DefaultStartTimeout   = 4 * time.Minute
@@ -24,12 +25,20 @@ func DefaultErrorBackoffs() []time.Duration {
 // Networking configures the requests to the API server.
 //
 // An operator that is added to a manager uses the connection of that manager, which decides
-// QPS, Burst, and ConnectTimeout.
+// QPS, Burst, and ConnectTimeout. MaxInFlight then counts the requests of the operator itself: those
+// of the other controllers and of the handlers' client are the manager's.
 //
 // Specification: Networking timeouts; Retrying of API errors.
 type Networking struct {
-	// QPS and Burst limit the requests of the operator per second. A negative QPS is no
-	// limit. Default: DefaultQPS and DefaultBurst.
+	// MaxInFlight is how many requests can wait for their answers at the same time, at most. The
+	// operator starts with 8, opens up to this number while the API server answers in time, and
+	// closes when it refuses requests or becomes slow. Further requests wait; resources take turns.
+	// Watches and leases do not count. A negative value is no limit. Default: DefaultMaxInFlight, as
+	// many as an API server changes at the same time by default, for all of its clients.
+	MaxInFlight int
+	// QPS and Burst limit the requests per second: those for each resource. They are for API servers
+	// without priority and fairness, or for clients that have a quota. A negative QPS is no limit.
+	// Default: DefaultQPS, which is no limit, as in controller-runtime, and DefaultBurst.
 	QPS   float32
 	Burst int
 	// RequestTimeout limits each attempt of a read, of a write, and of a page of a list, but
@@ -55,6 +64,7 @@ type Networking struct {
 }
 
 func (n *Networking) fill() {
+	fill(&n.MaxInFlight, DefaultMaxInFlight)
 	fill(&n.QPS, DefaultQPS)
 	fill(&n.Burst, DefaultBurst)
 	fill(&n.RequestTimeout, DefaultRequestTimeout)

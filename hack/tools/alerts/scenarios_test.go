@@ -61,6 +61,8 @@ func writes(answer, values string) string {
 	return metric("kopf_object_writes_total", `resource="kex",reason="handled",answer="`+answer+`"`, values)
 }
 
+func waitingRequests(values string) string { return metric("kopf_api_requests_waiting", "", values) }
+
 func watches(state, values string) string {
 	return metric("kopf_watches", `resource="kex",state="`+state+`"`, values)
 }
@@ -131,6 +133,9 @@ func ofOperators() []scenario {
 		on("KopfObjectsWait", "long", metric("kopf_queue_oldest_seconds", "", "100x90"), minutes(5, 89), "1m 40s"),
 		short("KopfObjectsWait", "for some minutes", metric("kopf_queue_oldest_seconds", "", "100x4 1x85")),
 		below("KopfObjectsWait", "a minute", metric("kopf_queue_oldest_seconds", "", "60x90")),
+		on("KopfRequestsWait", "long", waitingRequests("0x9 50x80"), minutes(24, 89), "the operator mine"),
+		short("KopfRequestsWait", "a burst of twelve minutes", waitingRequests("0x9 50x12 0x67")),
+		below("KopfRequestsWait", "with moments without any", waitingRequests("50x8 0 50x8 0 50x8 0 50x8 0 50x8 0 50x8 0 50x8 0 50x8 0 50x8 0")),
 		on("KopfWatchFails", "one", watches("failing", "0x10 1x80"), minutes(16, 89), "changes of kex: 1"),
 		short("KopfWatchFails", "until the API server is back", watches("failing", "0x10 1x4 0x75")),
 		below("KopfWatchFails", "a long list", watches("listing", "1x90")),

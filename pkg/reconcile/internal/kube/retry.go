@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
+	"github.com/kopf-go/kopf/pkg/internal/window"
 )
 
 // clientGoRetries disables the retries of client-go, which repeats requests, including
@@ -34,7 +35,8 @@ type kind struct {
 	lasts       bool             // a running request does not end with its context, only with its timeout
 }
 
-// A write that is abandoned may have been committed or not.
+// A write that is abandoned may have been committed or not. A write that waits for other requests was not
+// sent, and ends with its context.
 var (
 	reads  = kind{isTemporary, false}
 	writes = kind{isNotExecuted, true}
@@ -45,7 +47,7 @@ var (
 func (c *Client) doWithRetry(ctx context.Context, request *rest.Request, of kind) ([]byte, error) {
 	running := ctx
 	if of.lasts {
-		running = context.WithoutCancel(ctx)
+		running = window.WaitUntil(context.WithoutCancel(ctx), ctx)
 	}
 	for attempt := 0; ; attempt++ {
 		data, err := c.doOnce(running, request)
@@ -82,6 +84,7 @@ func RetryAfter(err error) time.Duration {
 func isNotExecuted(err error) bool {
 	var failed *net.OpError
 	return apierrors.IsTooManyRequests(err) ||
+		errors.Is(err, window.ErrNotSent) ||
 		statusCode(err) == http.StatusServiceUnavailable && RetryAfter(err) > 0 ||
 		utilnet.IsConnectionRefused(err) ||
 		errors.As(err, &failed) && failed.Op == "dial"

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-go/kopf/pkg/internal/window"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -174,6 +175,56 @@ func TestOnlyWritesOutlastTheirContext(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A write that waits for other requests ends with its context, unlike one that was sent. It was not
+// executed, so it is repeated while the context permits.
+func TestWritesThatWaitEndWithTheirContext(t *testing.T) {
+	tests := map[string]struct {
+		timeout  time.Duration
+		backoffs []time.Duration
+		want     time.Duration
+	}{
+		"the context ends":                       {5 * time.Second, nil, 5 * time.Second},
+		"the context ends before the repetition": {settings.DefaultRequestTimeout + 10*time.Second, []time.Duration{time.Hour}, settings.DefaultRequestTimeout + 10*time.Second},
+		"the request has no time left":           {time.Hour, []time.Duration{}, settings.DefaultRequestTimeout},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hanging := &replies{all: []reply{{}}, from: time.Now()}
+				full := &http.Client{Transport: window.New(1).Wrap(hanging)}
+				s := settings.Settings{Networking: settings.Networking{ErrorBackoffs: test.backoffs}}
+				client, err := New(&rest.Config{Host: "http://nowhere", QPS: -1}, full, kex, s.WithDefaults())
+				if err != nil {
+					t.Fatal(err)
+				}
+				occupied, leave := context.WithCancel(t.Context())
+				defer leave()
+				go func() {
+					if response, err := full.Do(occupying(occupied)); err == nil {
+						_ = response.Body.Close()
+					}
+				}()
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), test.timeout)
+				defer cancel()
+				_, err = client.Patch(ctx, one, "", []byte(`{}`))
+				if took := time.Since(hanging.from); !errors.Is(err, window.ErrNotSent) || took != test.want || len(hanging.sent) != 1 {
+					t.Errorf("got %v after %v, with %d requests", err, took, len(hanging.sent))
+				}
+			})
+		})
+	}
+}
+
+// occupying returns a request of another client, for the same resource.
+func occupying(ctx context.Context) *http.Request {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://nowhere/apis/kopf.dev/v1/namespaces/ns/kopfexamples/other", http.NoBody)
+	if err != nil {
+		panic(err)
+	}
+	return request
 }
 
 // No request waits for ever for an API server that does not answer.
