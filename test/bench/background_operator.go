@@ -24,7 +24,7 @@ func (a backgroundOperator) run(ctx context.Context, env environment) error {
 	if a.daemon {
 		registry.Daemon(examples, env.tally.daemon, kopf.ID("daemon"))
 	}
-	return operateKopf(ctx, env, registry, false)
+	return operateKopf(ctx, env, registry, quietly)
 }
 
 // tally counts the calls of background handlers. The handlers do nothing else, so that

@@ -55,7 +55,7 @@ func (childrenOperator) run(ctx context.Context, env environment) error {
 		revision, _ := c.Spec().Int64("revision")
 		return childrenFor(c.Name(), host, revision), nil
 	}, kopf.ID("children"))
-	return operateKopf(ctx, env, registry, false)
+	return operateKopf(ctx, env, registry, quietly)
 }
 
 // childrenCache is an operator of this project that has the same objects in its cache, with or
@@ -66,7 +66,7 @@ func (k childrenCache) run(ctx context.Context, env environment) error {
 	registry := kopf.NewRegistry()
 	registry.OnCreate(kopf.Resource("kopfexamples"), func(context.Context, *kopf.Change) error { return nil }, kopf.ID("children"))
 	if !k.children {
-		return operateKopf(ctx, env, registry, false)
+		return operateKopf(ctx, env, registry, quietly)
 	}
 	ours := kopf.Labels(map[string]kopf.Matcher{convergence.OwnerLabel: kopf.Present()})
 	for i, kind := range [childrenOf]kopf.Selector{
@@ -75,7 +75,7 @@ func (k childrenCache) run(ctx context.Context, env environment) error {
 	} {
 		kopf.NewIndex(registry, kind, func(context.Context, *kopf.Indexed) (map[string]any, error) { return nil, nil }, ours, kopf.ID(strconv.Itoa(i)))
 	}
-	return operateKopf(ctx, env, registry, false)
+	return operateKopf(ctx, env, registry, quietly)
 }
 
 func metaOf(name string) metav1.ObjectMeta {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -44,7 +45,10 @@ func (env environment) newManager() (ctrl.Manager, error) {
 // objects; a cache without managedFields; no reconciliation after its own writes, by
 // the generation; a finalizer; the handled spec in an annotation, to distinguish
 // updates from creations and to repeat nothing after a restart.
-type handwritten struct{ events bool }
+type handwritten struct {
+	events  bool
+	workers int // default: those of the role
+}
 
 func (h handwritten) run(ctx context.Context, env environment) error {
 	mgr, err := env.newManager()
@@ -55,7 +59,7 @@ func (h handwritten) run(ctx context.Context, env environment) error {
 	if h.events {
 		r.recorder = mgr.GetEventRecorder("example")
 	}
-	if err := setUp(mgr, r, env.Workers); err != nil {
+	if err := setUp(mgr, r, cmp.Or(h.workers, env.Workers)); err != nil {
 		return err
 	}
 	go func() {

@@ -11,7 +11,7 @@ import (
 
 // kopfOperator is the operator of this project: handlers for creation and update, which
 // return results, and one for deletion, which needs the finalizer.
-type kopfOperator struct{ events, typed bool }
+type kopfOperator struct{ events, typed, unlimited bool }
 
 func (k kopfOperator) run(ctx context.Context, env environment) error {
 	registry := kopf.NewRegistry()
@@ -20,11 +20,19 @@ func (k kopfOperator) run(ctx context.Context, env environment) error {
 	} else {
 		declare(registry)
 	}
-	return operateKopf(ctx, env, registry, k.events)
+	return operateKopf(ctx, env, registry, func(s *kopf.Settings) {
+		s.Posting.Disabled = !k.events
+		if k.unlimited {
+			s.Networking.MaxInFlight = -1
+		}
+	})
 }
 
+// quietly posts no events.
+func quietly(s *kopf.Settings) { s.Posting.Disabled = true }
+
 // operateKopf runs the handlers of a registry.
-func operateKopf(ctx context.Context, env environment, registry *kopf.Registry, events bool) error {
+func operateKopf(ctx context.Context, env environment, registry *kopf.Registry, configure func(*kopf.Settings)) error {
 	scheme := runtime.NewScheme()
 	if err := addToScheme(scheme); err != nil {
 		return err
@@ -33,10 +41,9 @@ func operateKopf(ctx context.Context, env environment, registry *kopf.Registry, 
 		return err
 	}
 	options := kopf.Options{Registry: registry, Config: env.config, Logger: env.logger, Scheme: scheme}
-	options.Settings.Networking.QPS = -1
 	options.Settings.Execution.Workers = env.Workers
-	options.Settings.Posting.Disabled = !events
 	options.Settings.Name = "bench"
+	configure(&options.Settings)
 	operator, err := kopf.NewOperator(options)
 	if err != nil {
 		return err

@@ -54,6 +54,10 @@ type options struct {
 	initial        int  // number of objects at the start of the operator, with waiting
 	admission      bool // measure only admission
 	calls          int
+	neighbors      bool // measure only operators with neighbors
+	rate           int  // of the neighbor, in requests per second
+	seats          int  // of the API server; 0 for its default
+	reject         bool
 	subjects       string
 	asJSON         bool
 }
@@ -77,6 +81,10 @@ func parse(arguments []string, out io.Writer) (options, error) {
 	flags.IntVar(&o.initial, "initial", 10_000, "with -waiting: number of objects that exist when the operator starts")
 	flags.BoolVar(&o.admission, "admission", false, "measure only admission webhooks")
 	flags.IntVar(&o.calls, "calls", 20_000, "number of calls of each admission webhook")
+	flags.BoolVar(&o.neighbors, "neighbors", false, "measure only what another client of the API server notices: the subjects "+strings.Join(neighborSubjects, ", "))
+	flags.IntVar(&o.rate, "rate", 100, "with -neighbors: requests of the other client per second")
+	flags.IntVar(&o.seats, "seats", 0, "with -neighbors: --max-mutating-requests-inflight of the API server; the operator then has a low priority (default: that of the API server, without a priority)")
+	flags.BoolVar(&o.reject, "reject", false, "with -seats: the API server refuses requests of the operator, instead of queueing them")
 	flags.StringVar(&o.profiles, "profile", "", "directory for CPU and heap profiles of the operators (default: no profiles)")
 	flags.StringVar(&o.subjects, "subjects", "", "comma-separated list of subjects to measure, of "+strings.Join(subjectNames(), ", ")+" (default: all except "+oursTyped+" and those of -waiting and -children)")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON instead of tables")
@@ -98,6 +106,8 @@ func (o options) chosen() []string {
 		return childrenSubjects
 	case o.background:
 		return backgroundSubjects
+	case o.neighbors:
+		return neighborSubjects
 	default:
 		return slices.Concat(defaultSubjects, backgroundSubjects)
 	}
@@ -138,7 +148,7 @@ func run(ctx context.Context, arguments []string, out, log io.Writer) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if options.admission || options.subjects == "" && !options.background && !options.waiting && !options.children {
+	if options.admission || options.subjects == "" && !options.background && !options.neighbors && !options.waiting && !options.children {
 		_, _ = fmt.Fprintf(log, "admission: %d calls\n", options.calls)
 		if report.Admission, err = measureAdmission(ctx, options); err != nil {
 			return fmt.Errorf("admission: %w", err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +35,8 @@ type measurement struct {
 	operator          *process
 	figures           figures
 	backgroundFigures backgroundFigures
+	neighborFigures   neighborFigures
+	config            *rest.Config // of an administrator
 	waitingFigures    waitingFigures
 	childrenFigures   childrenFigures
 	repairs           *repairs
@@ -53,7 +56,7 @@ func measure(ctx context.Context, subject string, o options, log io.Writer) (m *
 	if err != nil {
 		return nil, err
 	}
-	plane, err := controlplane.Start(programs, controlplane.Options{})
+	plane, err := controlplane.Start(programs, controlplane.Options{Flags: o.serverFlags()})
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +70,12 @@ func measure(ctx context.Context, subject string, o options, log io.Writer) (m *
 	m.figures = figures{Subject: subject, Description: m.subject.description}
 	m.waitingFigures = waitingFigures{Subject: subject, Description: m.subject.description}
 	m.childrenFigures = childrenFigures{Subject: subject, Description: m.subject.description}
+	m.neighborFigures = neighborFigures{Subject: subject, Description: m.subject.description}
 	m.backgroundFigures = backgroundFigures{Subject: subject, Description: m.subject.description}
 	m.role = role{Subject: subject, KubeConfig: filepath.Join(dir, "kubeconfig"), Workers: o.workers, Interval: o.interval, Program: o.metacontroller}
+	if slices.Contains(neighborSubjects, subject) {
+		m.role.User = operatorUser
+	}
 	if err := os.WriteFile(m.role.KubeConfig, plane.KubeConfig(), 0o600); err != nil {
 		return nil, err
 	}
@@ -87,6 +94,7 @@ func (m *measurement) prepare(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	config.QPS = -1
+	m.config = config
 	crds := envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "examples", "crd")}, ErrorIfPathMissing: true}
 	if _, err := envtest.InstallCRDs(config, crds); err != nil {
 		return err

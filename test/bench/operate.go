@@ -28,6 +28,7 @@ type role struct {
 	Workers    int
 	Interval   time.Duration // of timers
 	Program    string        // path of a program that is the operator, if it is not this one
+	User       string        // that the operator is, instead of an administrator
 	Direct     bool          // connect that program without counting its requests
 }
 
@@ -75,6 +76,7 @@ func (o *operator) run(text string) error {
 	if err != nil {
 		return err
 	}
+	config.Impersonate.UserName = r.User
 	config.Wrap(o.counter.wrap)
 	// A real device, so that the cost of writing log lines is included.
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)

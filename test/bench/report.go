@@ -21,6 +21,7 @@ type report struct {
 	Background []backgroundFigures `json:"background,omitempty"`
 	Waiting    []waitingFigures    `json:"waiting,omitempty"`
 	Children   []childrenFigures   `json:"children,omitempty"`
+	Neighbors  []neighborFigures   `json:"neighbors,omitempty"`
 
 	Admission *admission `json:"admission,omitempty"`
 }
@@ -35,6 +36,8 @@ func (r *report) add(ctx context.Context, subject string, o options, log io.Writ
 		r.Waiting = append(r.Waiting, m.waitingFigures)
 	case slices.Contains(childrenSubjects, subject), slices.Contains(externalSubjects, subject):
 		r.Children = append(r.Children, m.childrenFigures)
+	case slices.Contains(neighborSubjects, subject):
+		r.Neighbors = append(r.Neighbors, m.neighborFigures)
 	case slices.Contains(backgroundSubjects, subject):
 		r.Background = append(r.Background, m.backgroundFigures)
 	default:
@@ -56,6 +59,7 @@ func (r report) print(out io.Writer) error {
 		defer r.Admission.print(out)
 	}
 	r.printWaiting(out)
+	r.printNeighbors(out)
 	if err := r.printChildren(out); err != nil {
 		return err
 	}

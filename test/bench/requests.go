@@ -17,6 +17,7 @@ type requests struct {
 	Watches   int `json:"watches"`   // with those that are renewed every few minutes
 	Discovery int `json:"discovery"` // of the resources that the API server has
 	Others    int `json:"others"`
+	Refused   int `json:"refused"` // of all, with the status 429
 }
 
 // all returns the number of all requests, except those that do not depend on objects: a watch
@@ -27,7 +28,7 @@ func (r requests) minus(other requests) requests {
 	return requests{
 		r.Writes - other.Writes, r.Conflicts - other.Conflicts, r.Reads - other.Reads,
 		r.Events - other.Events, r.Children - other.Children, r.Watches - other.Watches,
-		r.Discovery - other.Discovery, r.Others - other.Others,
+		r.Discovery - other.Discovery, r.Others - other.Others, r.Refused - other.Refused,
 	}
 }
 
@@ -49,6 +50,9 @@ func (c *counter) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(request)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err == nil && response.StatusCode == http.StatusTooManyRequests {
+		c.Refused++
+	}
 	write := request.Method == http.MethodPatch || request.Method == http.MethodPut
 	switch path := request.URL.Path; {
 	case write && strings.Contains(path, "/"+resource+"/"):

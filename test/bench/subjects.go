@@ -59,6 +59,11 @@ const (
 	childrenAlone       = "children-alone"  // for the memory of the objects without children
 	childrenCached      = "children-cached" // for that of the children in the compact cache
 
+	neighborOurs        = "neighbor"
+	neighborUnlimited   = "neighbor+unlimited"
+	neighborHandwritten = "neighbor+handwritten"
+	neighborWorkers     = "neighbor+handwritten-workers"
+
 	handledByUs   = "kopf.zalando.org/last-handled-configuration"
 	handledByThem = "bench.kopf.dev/last-handled"
 	// handledInStatus says that the status of handled objects has the handled revision.
@@ -70,6 +75,7 @@ var (
 	backgroundSubjects = []string{without, timers, daemons, timersDaemons}
 	waitingSubjects    = []string{waitingHandlers, waitingReconciles}
 	childrenSubjects   = []string{childrenEnsured, childrenHandwritten}
+	neighborSubjects   = []string{neighborOurs, neighborHandwritten, neighborUnlimited, neighborWorkers}
 	externalSubjects   = []string{childrenExternal} // they need the path of a program
 )
 
@@ -88,6 +94,11 @@ var subjects = map[string]subject{
 	childrenExternal:    {"Metacontroller, with a hook that returns the children", handledInStatus, metacontroller{}.run, metacontrollerSteps, backgroundOperator{}},
 	childrenAlone:       {"this project, with a cache of the objects", handledByUs, childrenCache{}.run, childrenSteps, backgroundOperator{}},
 	childrenCached:      {"this project, with a cache of the children", handledByUs, childrenCache{children: true}.run, childrenSteps, backgroundOperator{}},
+
+	neighborOurs:        {"this project, with its default limits", handledByUs, kopfOperator{}.run, neighborSteps, backgroundOperator{}},
+	neighborUnlimited:   {"this project, without any limit", handledByUs, kopfOperator{unlimited: true}.run, neighborSteps, backgroundOperator{}},
+	neighborHandwritten: {"hand-written on controller-runtime, with its defaults: one worker", handledByThem, handwritten{workers: 1}.run, neighborSteps, backgroundOperator{}},
+	neighborWorkers:     {"hand-written on controller-runtime, with as many workers", handledByThem, handwritten{}.run, neighborSteps, backgroundOperator{}},
 
 	without:       {"this project, without timers and daemons", "", backgroundOperator{}.run, backgroundSteps, backgroundOperator{}},
 	timers:        {"the same, with a timer for every object", "", backgroundOperator{timer: true}.run, backgroundSteps, backgroundOperator{timer: true}},

@@ -27,7 +27,7 @@ func (waitingOperator) run(ctx context.Context, env environment) error {
 	nothing := func(context.Context, *kopf.Change) error { return nil }
 	registry.OnCreate(kopf.Resource("configmaps"), nothing, kopf.ID("probe"), probes)
 	registry.OnUpdate(kopf.Resource("configmaps"), nothing, kopf.ID("probe"), probes)
-	return operateKopf(ctx, env, registry, false)
+	return operateKopf(ctx, env, registry, quietly)
 }
 
 // await waits like a handler that waits for something outside.
