@@ -79,6 +79,10 @@ func (r *rule) sent(inFlight int) (round int) {
 	return r.round
 }
 
+// isCareful reports whether the window has closed because of a failure, and has not yet opened by
+// some steps since then.
+func (r *rule) isCareful() bool { return r.patience > 0 }
+
 // answered notes an answer to a request of the round. It returns Slow if the window has closed.
 func (r *rule) answered(round int, late, waiting bool) Reason {
 	if round != r.round {

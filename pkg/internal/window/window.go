@@ -140,10 +140,11 @@ func (w *Window) lineOf(of resource) *line {
 }
 
 // hasSeat reports whether a request of the line can be sent. A resource without any request in flight
-// finds one seat more than the window has: the requests of another one may take long.
+// finds one seat more than the window has, because the requests of another one may take long. It does
+// not after a refusal: that request would be refused, and come later than with its turn.
 func (w *Window) hasSeat(l *line) bool {
 	size := w.rule.size
-	if size > 1 && l.inFlight == 0 {
+	if size > 1 && l.inFlight == 0 && !w.rule.isCareful() {
 		size++
 	}
 	return !w.paused && w.inFlight < size

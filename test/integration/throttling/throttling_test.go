@@ -19,7 +19,11 @@ import (
 
 var cluster *testenv.Cluster
 
-func TestMain(m *testing.M) { testenv.Main(m, &cluster, testenv.Options{}) }
+func TestMain(m *testing.M) {
+	testenv.Main(m, &cluster, testenv.Options{
+		Flags: map[string]string{"max-mutating-requests-inflight": "20", "max-requests-inflight": "80"},
+	})
+}
 
 const handledAnnotation = "kopf.zalando.org/last-handled-configuration"
 
