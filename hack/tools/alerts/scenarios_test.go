@@ -135,7 +135,7 @@ func ofOperators() []scenario {
 		below("KopfObjectsWait", "a minute", metric("kopf_queue_oldest_seconds", "", "60x90")),
 		on("KopfRequestsWait", "long", waitingRequests("0x9 50x80"), minutes(24, 89), "the operator mine"),
 		short("KopfRequestsWait", "a burst of twelve minutes", waitingRequests("0x9 50x12 0x67")),
-		below("KopfRequestsWait", "with moments without any", waitingRequests("50x8 0 50x8 0 50x8 0 50x8 0 50x8 0 50x8 0 50x8 0 50x8 0 50x8 0")),
+		below("KopfRequestsWait", "with moments without any", waitingRequests("0 50x8 0 50x8 0 50x8 0 50x8 0 50x8 0 50x8 0 50x8 0 50x8 0")),
 		on("KopfWatchFails", "one", watches("failing", "0x10 1x80"), minutes(16, 89), "changes of kex: 1"),
 		short("KopfWatchFails", "until the API server is back", watches("failing", "0x10 1x4 0x75")),
 		below("KopfWatchFails", "a long list", watches("listing", "1x90")),
