@@ -30,11 +30,12 @@ func DefaultErrorBackoffs() []time.Duration {
 //
 // Specification: Networking timeouts; Retrying of API errors.
 type Networking struct {
-	// MaxInFlight is how many requests can wait for their answers at the same time, at most. The
-	// operator starts with 8, opens up to this number while the API server answers in time, and
-	// closes when it refuses requests or becomes slow. Further requests wait; resources take turns.
-	// Watches and leases do not count. A negative value is no limit. Default: DefaultMaxInFlight, as
-	// many as an API server changes at the same time by default, for all of its clients.
+	// MaxInFlight limits the window of requests: how many can be in flight at the same time. The window
+	// begins with 2, opens up to this number while the API server answers in time, and closes when it
+	// refuses requests or becomes slow. Further requests wait, and resources take turns; one without a
+	// request in flight can have one more. Watches and leases do not count. A negative value is no
+	// limit, and no window. Default: DefaultMaxInFlight, which is the number of changes that an API
+	// server makes at the same time by default, for all of its clients.
 	MaxInFlight int
 	// QPS and Burst limit the requests per second: those for each resource. They are for API servers
 	// without priority and fairness, or for clients that have a quota. A negative QPS is no limit.

@@ -8,6 +8,7 @@
 //	go run ./test/bench -waiting -n 2000 # only handlers that wait
 //	go run ./test/bench -children -n 500 # only operators that keep children
 //	go run ./test/bench -children -metacontroller PATH # and Metacontroller
+//	go run ./test/bench -neighbors -n 1000 # only what another client of the API server notices
 //	go run ./test/bench -admission  # only admission webhooks: a few seconds
 //	go run ./test/bench -json      # print JSON
 //	go run ./test/bench -profile d # write pprof files of every phase to the directory d
@@ -36,6 +37,11 @@
 // a restart without the proxy. At a start, the program is ready when it calls the hook for the
 // first time. There are heap profiles of it, but no CPU profiles.
 //
+// With -neighbors, it measures operators with their default limits, and without any, while another
+// client changes objects of another resource at a fixed rate: the time of a burst of creations, the
+// requests that the API server refuses, and the latency of the other client. The API server has few
+// seats for the operator with -seats, and refuses further requests with -reject.
+//
 // Finally it measures an admission handler that admits everything: the time of a call
 // over TLS, compared with the same webhook of controller-runtime alone. Both webhooks
 // run in this process and are called in turns.
@@ -48,7 +54,7 @@
 // they are handled, and asks the child for samples through a pipe: CPU time from the
 // clock of the process, resident memory from /proc, requests from a counting transport.
 //
-// Both operators get the same environment: a connection without rate limits, the same
+// Both operators get the same environment: a connection without a limit of requests per second, the same
 // number of workers, a structured log to the null device, and a hundred objects to warm
 // up, which are deleted before anything is measured.
 //

@@ -2,14 +2,16 @@ package window
 
 import "time"
 
-// What is late. The answers to writes through an admission webhook take long always, and etcd on a slow
-// disk makes all writes slow. So there is no absolute limit: the time of an answer is compared with that
-// of the same verb and resource when few requests are in flight.
+// Writes through an admission webhook always take long, and etcd on a slow disk makes all writes slow.
+// So no absolute limit says which answers are late: the time of an answer is compared with that of the
+// same verb and resource when few requests are in flight.
 const (
-	// An answer is late if it takes tolerance times as long as usual, and slack besides. On a machine
-	// that does nothing else, the time doubles when requests of the operator begin to wait for each
-	// other. Differences below the slack are those of schedulers and garbage collectors.
-	slack = time.Millisecond
+	// An answer is late if it takes tolerance hundredths of the time with few requests, and slack
+	// besides. Beyond that, requests of the operator mostly wait for each other, and those of others
+	// wait, too, while the server does not answer more of them in a second. Differences below the slack
+	// are those of schedulers and garbage collectors.
+	tolerance = 150
+	slack     = time.Millisecond
 	// Each answer counts for an eighth of an average, as for the round trips of TCP.
 	weight = 8
 )
@@ -35,5 +37,5 @@ func (p *pace) isLate(took time.Duration, calm bool) bool {
 	}
 	p.busy += (took - p.busy) / weight
 	p.calm = min(p.calm, p.busy) // the server has become faster
-	return took > p.calm*3/2+slack
+	return took > p.calm*tolerance/100+slack
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// resource is what a request is about. It is empty for requests about none, such as discovery.
+// resource names a kind of objects. It is empty for requests about none, such as discovery.
 type resource struct{ group, name string }
 
 // clone returns a copy that does not keep the path of a request.
@@ -13,7 +13,7 @@ func (r resource) clone() resource {
 	return resource{strings.Clone(r.group), strings.Clone(r.name)}
 }
 
-// verb is what a request does. Subresources have verbs of their own: those of the status pass other
+// verb says what a request does. Subresources have verbs of their own: those of the status pass other
 // webhooks.
 type verb int
 
@@ -28,7 +28,7 @@ const (
 	verbs          = 2 * ofSubresources
 )
 
-// target is what a request is about, and what it does.
+// target describes a request.
 type target struct {
 	resource
 	verb       verb

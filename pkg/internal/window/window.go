@@ -53,7 +53,7 @@ type seat struct {
 	calm  bool // few others were in flight when it was taken
 }
 
-// State is what a window does now, and what it has done.
+// State is the state of a window at one moment.
 type State struct {
 	Size, InFlight, Waiting int
 	// Closed counts how often the window has closed, by the Reason.
@@ -192,7 +192,7 @@ func (w *Window) leave(l *line, place *list.Element) *ticket {
 	return t
 }
 
-// outcome is what has become of a request.
+// outcome describes the answer to a request, or that there is none.
 type outcome struct {
 	verb    verb
 	took    time.Duration
