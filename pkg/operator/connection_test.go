@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
@@ -89,6 +90,45 @@ func TestRequestsPassTheWindow(t *testing.T) {
 		}
 	}
 }
+
+// In the manager of another program, the requests of the operator pass its window, and those of all others do
+// not: the client of the manager stays as it is.
+func TestRequestsInAManagerPassAWindow(t *testing.T) {
+	for _, limit := range []int{7, -1} {
+		var s settings.Settings
+		s.Networking.MaxInFlight = limit
+		theirs := &http.Client{Timeout: time.Minute, Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{}, Body: http.NoBody}, nil
+		})}
+		o := &Operator{inManager: true}
+		ours := o.connected(withClient{client: theirs}, s)
+		if ours.Timeout != theirs.Timeout || (ours == theirs) != (limit < 0) {
+			t.Errorf("got %+v", ours)
+		}
+		for _, client := range []*http.Client{ours, theirs} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "http://127.0.0.1:1/api/v1/namespaces/one", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+		}
+		if limit > 0 && o.window.State().Closed["refused"] != 1 {
+			t.Errorf("got %+v", o.window.State())
+		}
+	}
+}
+
+// withClient is a manager of another program.
+type withClient struct {
+	manager.Manager
+	client *http.Client
+}
+
+func (w withClient) GetHTTPClient() *http.Client { return w.client }
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
