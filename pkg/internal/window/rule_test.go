@@ -29,7 +29,7 @@ type model struct {
 	refused int
 }
 
-func newModel(limit int) *model { return &model{rule: newRule(limit), paces: map[string]*pace{}} }
+func newModel() *model { return &model{rule: newRule(200), paces: map[string]*pace{}} }
 
 // run sends requests of a verb, as many at a time as the window permits.
 func (m *model) run(requests int, of string, by server) {
@@ -83,7 +83,7 @@ func TestTheWindowFindsTheSizeThatTheServerPermits(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := newModel(200)
+			m := newModel()
 			m.run(10_000, "patch", test.by)
 			if m.refused > test.refused {
 				t.Errorf("%d of %d requests are refused", m.refused, m.sent)
@@ -102,7 +102,7 @@ func TestTheWindowFindsTheSizeThatTheServerPermits(t *testing.T) {
 }
 
 func TestTheWindowOpensQuickly(t *testing.T) {
-	m := newModel(200)
+	m := newModel()
 	m.run(300, "patch", refusing(1000))
 	if m.rule.size < 100 {
 		t.Errorf("after 300 answers, the window is %d", m.rule.size)
@@ -112,7 +112,7 @@ func TestTheWindowOpensQuickly(t *testing.T) {
 // An admission webhook, or etcd on a slow disk, is no overload.
 func TestAnswersThatTakeLongAlwaysDoNotCloseTheWindow(t *testing.T) {
 	slow := func(int) (time.Duration, bool) { return 3 * time.Second, false }
-	m := newModel(200)
+	m := newModel()
 	for range 100 {
 		m.run(10, "patch", refusing(1000))
 		m.run(10, "create", slow)
@@ -125,7 +125,7 @@ func TestAnswersThatTakeLongAlwaysDoNotCloseTheWindow(t *testing.T) {
 // The server is slower from some moment on, however few requests there are: because of others, or
 // of a new webhook. The window closes, finds that this changes nothing, and opens again.
 func TestTheWindowOpensAgainWhenTheServerStaysSlow(t *testing.T) {
-	m := newModel(200)
+	m := newModel()
 	m.run(3000, "patch", refusing(1000))
 	slow := func(int) (time.Duration, bool) { return 200 * time.Millisecond, false }
 	least := m.rule.size
@@ -144,7 +144,7 @@ func TestTheWindowOpensAgainWhenTheServerStaysSlow(t *testing.T) {
 
 // A server that has become faster is not taken for a slow one, and the old times are forgotten.
 func TestTheBestTimesAreThoseOfTheServerNow(t *testing.T) {
-	m := newModel(200)
+	m := newModel()
 	m.round(1, false, "patch", func(int) (time.Duration, bool) { return time.Second, false }) // a cold start
 	m.run(10_000, "patch", sharing(4))
 	if m.rule.size > 16 {
@@ -190,7 +190,7 @@ func TestAWindowClosesOnceForTheRequestsOfARound(t *testing.T) {
 }
 
 func TestAWindowThatIsNotUsedBecomesSmallAndOpensQuickly(t *testing.T) {
-	m := newModel(200)
+	m := newModel()
 	m.run(3000, "patch", refusing(1000))
 	for range 1000 {
 		m.round(1, false, "patch", refusing(1000))

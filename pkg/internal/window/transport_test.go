@@ -60,40 +60,39 @@ func TestWhatWaits(t *testing.T) {
 }
 
 func TestHowAnswersAreJudged(t *testing.T) {
-	answer := func(code int, retryAfter string) *http.Response {
-		header := http.Header{}
-		if retryAfter != "" {
-			header.Set("Retry-After", retryAfter)
-		}
-		return &http.Response{StatusCode: code, Header: header}
-	}
 	timeout := fmt.Errorf("sending: %w", context.DeadlineExceeded)
 	const long, short = 30 * time.Second, 10 * time.Millisecond
 	tests := map[string]struct {
-		of       target
-		response *http.Response
-		err      error
-		took     time.Duration
-		want     outcome
+		of         target
+		code       int // 0 without an answer
+		retryAfter string
+		err        error
+		took       time.Duration
+		want       outcome
 	}{
-		"a success":                        {target{verb: patching}, answer(200, ""), nil, short, outcome{verb: patching, took: short, isTimed: true}},
-		"a conflict":                       {target{verb: patching}, answer(409, ""), nil, short, outcome{verb: patching, took: short, isTimed: true}},
-		"a list":                           {target{verb: listing}, answer(200, ""), nil, long, outcome{verb: listing, took: long}},
-		"too many requests":                {target{}, answer(429, "1"), nil, short, outcome{took: short, failure: Refused, pause: time.Second}},
-		"too many requests without a time": {target{}, answer(429, ""), nil, short, outcome{took: short, failure: Refused}},
-		"a budget of pods":                 {target{isEviction: true}, answer(429, "10"), nil, short, outcome{took: short, pause: 10 * time.Second}},
-		"unavailable, with a time":         {target{}, answer(503, "3"), nil, short, outcome{took: short, failure: Unavailable, pause: 3 * time.Second}},
-		"unavailable":                      {target{}, answer(503, ""), nil, short, outcome{took: short}},
-		"an internal error":                {target{}, answer(500, ""), nil, short, outcome{took: short}},
-		"a timeout of the server":          {target{}, answer(504, "1"), nil, long, outcome{took: long, failure: TimedOut, pause: time.Second}},
-		"a timeout of the client":          {target{}, nil, timeout, long, outcome{took: long, failure: TimedOut}},
-		"a deadline that is very short":    {target{}, nil, timeout, short, outcome{took: short}},
-		"a canceled request":               {target{}, nil, context.Canceled, long, outcome{took: long}},
-		"a refused connection":             {target{}, nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, short, outcome{took: short}},
-		"a panic":                          {target{}, nil, nil, short, outcome{took: short}},
+		"a success":                        {target{verb: patching}, 200, "", nil, short, outcome{verb: patching, took: short, isTimed: true}},
+		"a conflict":                       {target{verb: patching}, 409, "", nil, short, outcome{verb: patching, took: short, isTimed: true}},
+		"a list":                           {target{verb: listing}, 200, "", nil, long, outcome{verb: listing, took: long}},
+		"too many requests":                {target{}, 429, "1", nil, short, outcome{took: short, failure: Refused, pause: time.Second}},
+		"too many requests without a time": {target{}, 429, "", nil, short, outcome{took: short, failure: Refused}},
+		"a budget of pods":                 {target{isEviction: true}, 429, "10", nil, short, outcome{took: short, pause: 10 * time.Second}},
+		"unavailable, with a time":         {target{}, 503, "3", nil, short, outcome{took: short, failure: Unavailable, pause: 3 * time.Second}},
+		"unavailable":                      {target{}, 503, "", nil, short, outcome{took: short}},
+		"an internal error":                {target{}, 500, "", nil, short, outcome{took: short}},
+		"a timeout of the server":          {target{}, 504, "1", nil, long, outcome{took: long, failure: TimedOut, pause: time.Second}},
+		"a timeout of the client":          {target{}, 0, "", timeout, long, outcome{took: long, failure: TimedOut}},
+		"a deadline that is very short":    {target{}, 0, "", timeout, short, outcome{took: short}},
+		"a canceled request":               {target{}, 0, "", context.Canceled, long, outcome{took: long}},
+		"a refused connection":             {target{}, 0, "", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, short, outcome{took: short}},
+		"a panic":                          {target{}, 0, "", nil, short, outcome{took: short}},
 	}
 	for name, test := range tests {
-		if got := outcomeOf(test.of, test.response, test.err, test.took); got != test.want {
+		var response *http.Response
+		if test.code != 0 {
+			response = &http.Response{StatusCode: test.code, Header: http.Header{}, Body: http.NoBody}
+			response.Header.Set("Retry-After", test.retryAfter)
+		}
+		if got := outcomeOf(test.of, response, test.err, test.took); got != test.want {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
