@@ -69,6 +69,8 @@ func outcomeOf(of target, response *http.Response, err error, took time.Duration
 	o.pause = time.Duration(seconds) * time.Second
 	switch code := response.StatusCode; {
 	case of.isEviction: // has these answers for the budgets of pods
+	case code == http.StatusTooManyRequests && of.verb == listing:
+		// For moments, the server also refuses to list a resource that is new to it.
 	case code == http.StatusTooManyRequests:
 		o.failure = Refused
 	case code == http.StatusGatewayTimeout:

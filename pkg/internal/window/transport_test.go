@@ -75,6 +75,7 @@ func TestHowAnswersAreJudged(t *testing.T) {
 		"a list":                           {target{verb: listing}, 200, "", nil, long, outcome{verb: listing, took: long}},
 		"too many requests":                {target{}, 429, "1", nil, short, outcome{took: short, failure: Refused, pause: time.Second}},
 		"too many requests without a time": {target{}, 429, "", nil, short, outcome{took: short, failure: Refused}},
+		"a list that is refused":           {target{verb: listing}, 429, "1", nil, short, outcome{verb: listing, took: short, pause: time.Second}},
 		"a budget of pods":                 {target{isEviction: true}, 429, "10", nil, short, outcome{took: short, pause: 10 * time.Second}},
 		"unavailable, with a time":         {target{}, 503, "3", nil, short, outcome{took: short, failure: Unavailable, pause: 3 * time.Second}},
 		"unavailable":                      {target{}, 503, "", nil, short, outcome{took: short}},
