@@ -133,8 +133,8 @@ func TestAccept(t *testing.T) {
 // namedFlag matches a flag in the text of a document.
 var namedFlag = regexp.MustCompile("`--([a-z-]+)[ =`]")
 
-// foreignFlags are flags of kubectl, of Kopf, and of docker that documents name.
-var foreignFlags = strings.Fields("token username password request-timeout module build-arg help")
+// foreignFlags are flags of kubectl, of kube-apiserver, of Kopf, and of docker that documents name.
+var foreignFlags = strings.Fields("token username password request-timeout module build-arg help max-mutating-requests-inflight")
 
 func TestDocumentedFlagsExist(t *testing.T) {
 	defined := map[string]bool{}
