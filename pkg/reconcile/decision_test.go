@@ -111,7 +111,7 @@ func TestObjectIsLookedAtAgainAfterAnEditWithoutACycle(t *testing.T) {
 			if _, err := l.end(p); err != nil || !l.isAtRest() {
 				t.Errorf("not at rest: %v", err)
 			}
-			if want := min(1, len(l.spec())); len(j.ended) != want || p.rounds != want {
+			if want := min(1, len(l.spec())); len(j.ended) != want || int(p.rounds) != want {
 				t.Errorf("%d calls of the handler of updates, want %d", len(j.ended), want)
 			}
 		})

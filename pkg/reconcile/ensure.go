@@ -137,7 +137,7 @@ func (p parent) call(ctx context.Context, d *handler.Declaration) converge.Call 
 func (p parent) storePlaces(_ context.Context, places convergence.Places) error {
 	p.pass.enter(p.cycle)
 	defer p.pass.leave(p.cycle)
-	outcome, err := p.pass.session.Write(p.pass.writes, write.Update{Decision: plan.Decision{
+	outcome, err := p.pass.session.Write(p.pass.writes(), write.Update{Decision: plan.Decision{
 		AddFinalizer: !places.AreReachable(p.pass.key.Namespace),
 		Annotations:  map[string]string{convergence.PlacesAnnotation: places.Text()},
 	}})

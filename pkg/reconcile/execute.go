@@ -109,7 +109,7 @@ func (p *pass) startCalls(c *cycle) {
 			if p.workers.isStopping() {
 				return errInterrupted
 			}
-			return p.checkpoint(p.writes, c, runner)
+			return p.checkpoint(p.writes(), c, runner)
 		}
 		runner.Start(p.workers.calls, c.Handlers)
 	}

@@ -39,19 +39,17 @@ type pass struct {
 	target
 	session *write.Session
 	workers *workers
-	// writes is the context of the part of the pass that calls no handlers, with the permit if storages may need it.
-	writes context.Context
-	// lent is closed when the permit is lent for the first time. Nil: it never is.
-	lent chan struct{}
+	// loan is how the permit is lent to others while storages of users take long. Nil: it never is.
+	loan *loan
 	// calling is the cycle whose handlers are being called; nil if none are.
 	calling *cycle
-	// rounds counts the plans of the pass.
-	rounds int
 	// isOpen reports whether a handler will be called in this pass or in a later one, as far
 	// as the pass knows.
 	isOpen func(id string) bool
 	// began is the start of the first handler whose outcome is not persisted.
 	began time.Time
+	// rounds counts the plans of the pass.
+	rounds int32
 	// firstLook is set if no earlier pass of this process has looked at the object.
 	firstLook bool
 	span      *passSpan // nil without a tracer
@@ -59,12 +57,26 @@ type pass struct {
 	whereabouts *whereabouts
 }
 
+// loan is the permit of a pass, as long as storages of users may need it.
+type loan struct {
+	writes context.Context // with the permit
+	begun  chan struct{}   // closed when the permit is lent for the first time
+}
+
+// writes returns the context of the part of the pass that calls no handlers.
+func (p *pass) writes() context.Context {
+	if p.loan == nil {
+		return p.workers.writes
+	}
+	return p.loan.writes
+}
+
 func (w *workers) newPass(r *resource, key object.Key) *pass {
 	e := w.engine
-	p := &pass{target: target{engine: e, resource: r, key: key, object: e.objects.of(key)}, workers: w, writes: w.writes, isOpen: always}
+	p := &pass{target: target{engine: e, resource: r, key: key, object: e.objects.of(key)}, workers: w, isOpen: always}
 	if e.storesElsewhere {
-		p.lent = make(chan struct{})
-		p.writes = e.permits.With(w.writes, key.Resource, func() { close(p.lent) })
+		begun := make(chan struct{})
+		p.loan = &loan{begun: begun, writes: e.permits.With(w.writes, key.Resource, func() { close(begun) })}
 	}
 	lastBody := func() *object.Body {
 		if p.session == nil {
@@ -154,17 +166,21 @@ func (w *workers) runInWorker(p *pass) ctrl.Result {
 	runsCode := e.runsCode || p.resource.runsCode || len(p.resource.Background) > 0 || p.object.writes.HasPending() || p.object.writes.HasEdits()
 	if runsCode {
 		began := handler.Start(func() (err error) {
-			next, err = p.begin(p.writes)
+			next, err = p.begin(p.writes())
 			return err
 		})
 		patience := time.NewTimer(workerPatience)
 		defer patience.Stop()
+		var lent chan struct{}
+		if p.loan != nil {
+			lent = p.loan.begun
+		}
 		isWaiting := false
 		select {
 		case err = <-began:
 		case <-patience.C:
 			isWaiting = true
-		case <-p.lent:
+		case <-lent:
 			isWaiting = true
 		}
 		if isWaiting {
@@ -175,7 +191,7 @@ func (w *workers) runInWorker(p *pass) ctrl.Result {
 			return ctrl.Result{}
 		}
 	} else {
-		next, err = p.begin(p.writes)
+		next, err = p.begin(p.writes())
 	}
 	if err == nil && p.calling != nil {
 		w.detach(p, func() (*call.Call, nextPass, error) { return p.afterBegin(next, nil) })
@@ -196,7 +212,7 @@ func (w *workers) runAfterEvents(p *pass, cached *object.Snapshot, slot *call.Ru
 	if err != nil {
 		return nil, nextPass{}, err
 	}
-	next, err = p.begin(p.writes)
+	next, err = p.begin(p.writes())
 	return p.afterBegin(next, err)
 }
 
@@ -319,7 +335,7 @@ func (p *pass) advance(ctx context.Context) (next nextPass, err error) {
 func (p *pass) resume(last *call.Call) (following *call.Call, next nextPass, err error) {
 	defer recovered(&err)
 	defer p.endIfGone()
-	ctx := p.writes
+	ctx := p.writes()
 	for p.calling != nil {
 		c := p.calling
 		following, failure := c.nextCall(last)

@@ -65,7 +65,7 @@ func TestPassContinuesIfThereIsMoreToDo(t *testing.T) {
 					l.server.before = func() error { test.before(l); return nil }
 				}
 				wake, err := l.end(p)
-				if err != nil || p.rounds != test.rounds || wake != test.wake {
+				if err != nil || int(p.rounds) != test.rounds || wake != test.wake {
 					t.Errorf("got %d rounds, %s, %v; want %d, %s", p.rounds, wake, err, test.rounds, test.wake)
 				}
 				if ended := test.err == nil || test.rounds > 0; l.has("CycleFinished") != (ended && test.during == nil) {
@@ -106,7 +106,7 @@ func TestDeletionThatWaitsForADaemonSeesChanges(t *testing.T) {
 					l.server.before = func() error { l.server.change(test.conflict); return nil }
 				}
 				wake, err := l.end(p)
-				if err != nil || wake != 0 || p.rounds != test.rounds || len(l.finalizers()) != 1 {
+				if err != nil || wake != 0 || int(p.rounds) != test.rounds || len(l.finalizers()) != 1 {
 					t.Errorf("got %d rounds, %s, %v, the finalizers %v", p.rounds, wake, err, l.finalizers())
 				}
 				close(end)

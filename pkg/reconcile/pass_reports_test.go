@@ -102,7 +102,7 @@ func TestChangeWithoutCallsIsRecorded(t *testing.T) {
 			})
 			l.server.before = func() error { return test.before(l) }
 			p := l.begin()
-			if _, err := l.end(p); errors.Is(err, errBroken) != test.fails || p.rounds != test.rounds || l.isAtRest() == test.fails {
+			if _, err := l.end(p); errors.Is(err, errBroken) != test.fails || int(p.rounds) != test.rounds || l.isAtRest() == test.fails {
 				t.Errorf("got %d rounds, %v; the object is at rest: %t", p.rounds, err, l.isAtRest())
 			}
 		})

@@ -60,7 +60,7 @@ func (p *pass) hasToSee(c *cycle, id string) bool {
 	if !state.Finished() || state.Purpose != c.Reason {
 		return slices.ContainsFunc(c.Handlers, func(d *handler.Declaration) bool { return d.ID == id })
 	}
-	states, err := p.engine.records.EndedAt(p.writes, c.Cycle, p.session.Body(), p.report)
+	states, err := p.engine.records.EndedAt(p.writes(), c.Cycle, p.session.Body(), p.report)
 	ended, isEarlier := states[id]
 	return err != nil || isEarlier && c.Cycle.IsDue(id, ended, c.New)
 }

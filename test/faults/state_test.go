@@ -67,9 +67,8 @@ func (s state) record(id string) *storage.Record {
 
 // openCycle is what the annotation of an open cycle says.
 type openCycle struct {
-	Cycle  string         `json:"cycle"`
-	At     map[string]int `json:"at"`
-	Failed []string       `json:"failed"`
+	Cycle string         `json:"cycle"`
+	At    map[string]int `json:"at"`
 }
 
 func (s state) open() (c openCycle) {

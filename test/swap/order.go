@@ -40,15 +40,15 @@ func (v *version) end(id string) end {
 		return isOpen
 	}
 	_, isAhead := v.cycle.At[id]
-	switch {
-	case !isAhead:
+	if !isAhead {
 		return isOpen
-	case slices.Contains(v.cycle.Failed, id):
-		return hasFailed
-	case slices.Contains(v.cycle.Skipped, id):
-		return wasSkipped
 	}
-	return hasSucceeded
+	return hasSucceeded // for those that follow it, because it does not take part
+}
+
+// isInSequence reports whether a handler follows others, or others follow it: they handle each change together.
+func isInSequence(id string) bool {
+	return slices.Contains([]string{"first", "second", "rescue", "again"}, id)
 }
 
 // judgeTurn expects that the handlers that a handler follows have ended as it wants, according to the version that it

@@ -46,8 +46,6 @@ type openCycle struct {
 	First  essence
 	States []essence
 	At     map[string]int
-
-	Failed, Skipped []string
 }
 
 // essence is a state of the object.
@@ -60,9 +58,6 @@ func (c *openCycle) String() string {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.At)) {
 		text += fmt.Sprintf(", %s at %d", id, c.At[id])
-	}
-	if len(c.Failed)+len(c.Skipped) > 0 {
-		text += fmt.Sprintf(", failed %v, skipped %v", c.Failed, c.Skipped)
 	}
 	return text
 }

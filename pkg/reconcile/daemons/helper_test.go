@@ -27,7 +27,7 @@ type world struct {
 	supervisor *daemons.Supervisor
 	group      *daemons.Group
 	began      time.Time
-	// write is how the API server answers to edits; nil accepts them at once.
+	// write is how the API server answers to edits; nil accepts them at once. Set it with setWrite while the group runs.
 	write func(ctx context.Context) error
 
 	passes sync.Mutex
@@ -67,9 +67,18 @@ func (w *world) Trace(ctx context.Context, _ *handler.Declaration, _ handler.Att
 	return ctx, nil
 }
 
+func (w *world) setWrite(write func(ctx context.Context) error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.write = write
+}
+
 func (w *world) WriteEdit(ctx context.Context, edit call.Edit) error {
-	if w.write != nil {
-		if err := w.write(ctx); err != nil {
+	w.mu.Lock()
+	write := w.write
+	w.mu.Unlock()
+	if write != nil {
+		if err := write(ctx); err != nil {
 			return err
 		}
 	}

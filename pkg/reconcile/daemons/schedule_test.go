@@ -248,7 +248,7 @@ func TestChangedScheduleBeginsWithTheChange(t *testing.T) {
 		},
 		"a change while the end of a run is written": {
 			"0 * * * *", func(c *changing) {
-				c.write = func(context.Context) error { time.Sleep(20 * time.Minute); return nil }
+				c.setWrite(func(context.Context) error { time.Sleep(20 * time.Minute); return nil })
 				c.change(3700, "soon", nil)
 				c.change(3800, "*/15 * * * *", nil)
 			}, 5401, []string{
