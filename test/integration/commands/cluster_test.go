@@ -19,7 +19,7 @@ func testRunWithCluster(t *testing.T, p programs) {
 	g := gomega.NewWithT(t)
 	operator := start(t, nil, p.kopf, "run", "../../../examples/01-minimal", "--with-cluster", "--crds", filepath.Join("..", "..", "..", testenv.ExampleCRDs), "-A", "--log-format=plain")
 	operator.says("\n" + "kopf:     export KUBECONFIG=")
-	operator.says("kopf: Installed resource definitions from ../../../examples/crd: ephemeralvolumeclaims.kopf.dev, kopfexamples.kopf.dev.")
+	operator.says("kopf: Installed resource definitions from ../../../examples/crd: ephemeralvolumeclaims.kopf.dev, kopfexamples.kopf.dev, sites.kopf.dev.")
 	path := exported.FindStringSubmatch(operator.log())[1]
 	kubeconfig, err := os.ReadFile(path)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
@@ -42,7 +42,7 @@ func testCluster(t *testing.T, p programs) {
 	folder := t.TempDir()
 	g.Expect(os.CopyFS(filepath.Join(folder, "bases", "v1"), os.DirFS(filepath.Join("..", "..", "..", testenv.ExampleCRDs)))).To(gomega.Succeed())
 	cluster := start(t, nil, p.kopf, "cluster", "--crds", folder)
-	cluster.says("kopf: Installed resource definitions from " + folder + ": ephemeralvolumeclaims.kopf.dev, kopfexamples.kopf.dev.")
+	cluster.says("kopf: Installed resource definitions from " + folder + ": ephemeralvolumeclaims.kopf.dev, kopfexamples.kopf.dev, sites.kopf.dev.")
 	cluster.says("kopf:     export KUBECONFIG=")
 	path := exported.FindStringSubmatch(cluster.log())[1]
 	for range 2 {
