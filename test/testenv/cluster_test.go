@@ -26,7 +26,7 @@ func TestDefinitionsAreAcceptedWithoutWarnings(t *testing.T) {
 	g.Eventually(func(g gomega.Gomega) {
 		var list apiextensionsv1.CustomResourceDefinitionList
 		g.Expect(reader.List(t.Context(), &list)).To(gomega.Succeed())
-		g.Expect(list.Items).To(gomega.HaveLen(5))
+		g.Expect(list.Items).NotTo(gomega.BeEmpty())
 		for _, definition := range list.Items {
 			conditions := map[apiextensionsv1.CustomResourceDefinitionConditionType]string{}
 			for _, condition := range definition.Status.Conditions {
