@@ -226,7 +226,7 @@ func (s *subject) judgeRepetition(a *attempt, earlier []*attempt) {
 		if other.stored > a.start && v.number > a.number {
 			continue
 		}
-		if sees := s.versions[a.number]; isInSequence(a.Handler) && sees != nil && number(sees.base) != number(v.base) {
+		if isInSequence(a.Handler) && number(a.Old) != number(other.Old) {
 			return // in the next cycle, because the others of its sequence are called
 		}
 		if why := s.excuse(a, other, earlier[i+1:]); why != "" {
