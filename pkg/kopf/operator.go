@@ -136,7 +136,8 @@ func (o *Operator) Run(ctx context.Context) error { return o.operator.Run(ctx) }
 
 // Ready returns a channel that is closed when the operator knows all objects that it may list, has
 // filled its indices, and can call handlers. With admission handlers, the API servers must also be
-// able to call them. A standby replica is ready, too. If the operator ends before that, the channel
+// able to call them. With conversions, and unless the replica may stand by, the cluster must also let it convert the
+// objects. A standby replica is ready, too. If the operator ends before that, the channel
 // is never closed, so also wait for the end of Run.
 func (o *Operator) Ready() <-chan struct{} { return o.operator.Ready() }
 

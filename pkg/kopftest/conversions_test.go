@@ -269,6 +269,24 @@ func TestNoHandlerSeesObjectsThatAreNotConverted(t *testing.T) {
 	})
 }
 
+// Scenarios need not know that handlers are held up until the objects are converted.
+func TestSettleWaitsForConversions(t *testing.T) {
+	scenario := func(t *testing.T, with ...kopftest.Option) {
+		t.Helper()
+		h := kopftest.New(t, declaring(func(r *kopf.Registry) {
+			declareSites(r)
+			r.OnCreate(sites, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("create"))
+		}), append(with, kopftest.CRDs(sitesCRD))...)
+		h.Create(newSite("v1", "one", map[string]any{"owner": "web"}))
+		h.Settle()
+		if calls := h.Calls("create"); len(calls) == 0 {
+			t.Error("the handler is not called")
+		}
+	}
+	synctest.Test(t, func(t *testing.T) { scenario(t) })
+	kopftest.Sweep(t, func(t *testing.T, fault kopftest.Option) { scenario(t, fault) })
+}
+
 // recorder is a test that records its errors.
 type recorder struct {
 	testing.TB

@@ -56,6 +56,10 @@ type admission struct {
 	unneeded chan struct{} // closed when no API server calls the handlers anymore
 	reached  chan struct{} // closed when the API server has answered
 	once     sync.Once     // closes it
+	// standsBy is set if another replica may lead instead. converted is closed when the leader may handle the
+	// objects: the cluster lets it convert them, and they are listed in that way.
+	standsBy  bool
+	converted chan struct{}
 
 	mu       sync.Mutex
 	reported map[string]bool // the problems of the last discovery
@@ -69,8 +73,9 @@ func (o *Operator) newAdmission(mgr manager.Manager, s settings.Settings) (*admi
 		handlers: o.handlers.Admission(), conversions: o.conversions, resources: &resourceMap{},
 		logger: o.options.Logger.WithName("admission"),
 		delay:  s.Admission.ShutdownDelay, stopping: make(chan struct{}), unneeded: make(chan struct{}), reached: make(chan struct{}),
+		standsBy: s.Replicas.LeaderElection || o.inManager, converted: make(chan struct{}),
 	}
-	a.stays = s.Admission.Managed == "" || !s.Admission.RemoveOnExit && (s.Replicas.LeaderElection || o.inManager)
+	a.stays = s.Admission.Managed == "" || !s.Admission.RemoveOnExit && a.standsBy
 	server := s.Admission.Server
 	switch {
 	case !a.isCalled() && s.Admission.Managed == "":
@@ -351,11 +356,27 @@ func (a *admission) waitPublished(ctx context.Context) bool {
 	}
 }
 
+// waitConverted waits until the handlers can be called: the objects are converted, and listed again if they were not
+// before. It returns false if the context is done first. A replica that may stand by does not wait: it would never be
+// ready without the leadership.
+func (a *admission) waitConverted(ctx context.Context) bool {
+	if a == nil || a.server == nil || a.standsBy || len(a.conversions) == 0 {
+		return true
+	}
+	select {
+	case <-a.converted:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // unpublishTimeout limits how long removing the webhooks can take.
 const unpublishTimeout = 10 * time.Second
 
 // maintain keeps the configurations up to date while a leader works, and cleans them up
-// afterwards, unless they stay. The work begins when the objects are converted: handlers must not see others. If the leadership is lost, it leaves them to the next leader.
+// afterwards, unless they stay. The work begins when the objects are converted: handlers must not see others. If the
+// leadership is lost, it leaves the configurations to the next leader.
 func (a *admission) maintain(ctx context.Context, isLost func() bool, work func(context.Context) error) error {
 	if a == nil || a.server == nil {
 		return work(ctx)
@@ -367,6 +388,7 @@ func (a *admission) maintain(ctx context.Context, isLost func() bool, work func(
 	if len(a.conversions) > 0 && a.waitPublished(ctx) && a.server.configurations.AwaitWritten(ctx) {
 		a.waitRelisted()
 	}
+	close(a.converted)
 	err := work(ctx)
 	if !isLost() {
 		if !a.stays {

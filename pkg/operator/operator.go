@@ -392,7 +392,8 @@ func (o *Operator) Handlers() []string {
 }
 
 // Ready returns a channel that is closed when all objects that may be listed and all indices are known, and the
-// API servers can reach the admission handlers. If the operator ends before, it is never closed.
+// API servers can reach the admission handlers. With conversions, the objects are also known as they are converted, unless
+// the replica may stand by. If the operator ends before, the channel is never closed.
 func (o *Operator) Ready() <-chan struct{} { return o.ready }
 
 // State returns the current state of the operator. It is empty before the operator has

@@ -187,7 +187,7 @@ func (r *replica) startServices(ctx context.Context) (watching context.Context, 
 		case <-lasting.Done():
 			return
 		}
-		if r.admission.waitPublished(lasting) {
+		if r.admission.waitPublished(lasting) && r.admission.waitConverted(lasting) {
 			close(r.operator.ready)
 		}
 	})
