@@ -122,7 +122,7 @@ func (w *webhook) convertObject(ctx context.Context, graph *conversion.Graph, ra
 	if err == nil {
 		return result, name, nil
 	}
-	log.Error(err, "The conversion failed, and with it the request for the object.", handler.StackValues(err)...)
+	w.failures.record(log, graph.Name, object, err)
 	var panicked *handler.PanicError
 	var step *conversion.StepError
 	if errors.As(err, &panicked) && errors.As(err, &step) { // the text of a panic is not written for users

@@ -141,7 +141,7 @@ func TestEachObjectThatFailsIsNamed(t *testing.T) {
 		t.Error("the text of a panic is shown to users")
 	}
 	log := strings.Join(c.log, "\n")
-	for _, want := range []string{`"The conversion failed, and with it the request for the object."`, `"name"="bad"`, "a secret", `"stack"=`} {
+	for _, want := range []string{`"The conversion failed. `, `"name"="bad"`, "a secret", `"stack"=`} {
 		if !strings.Contains(strings.ReplaceAll(log, `\"`, `"`), want) {
 			t.Errorf("%s is not in the log:\n%s", want, log)
 		}
@@ -158,6 +158,53 @@ func TestTheAnswerNamesTenObjects(t *testing.T) {
 	if !strings.HasPrefix(message, "5000 of 5000 objects") || !strings.HasSuffix(message, "; and 4990 more") || strings.Count(message, "ns/bad") != 10 {
 		t.Errorf("got %s", message)
 	}
+}
+
+// The API server repeats conversions for its cache, without a request of a user.
+func TestTheSameFailureIsLoggedOnceInTenMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newConverter(t, failFor)
+		failures := func() (lines int) {
+			for _, line := range c.log {
+				if strings.Contains(line, `"The conversion failed. `) {
+					lines++
+				}
+			}
+			return lines
+		}
+		for i, step := range []struct {
+			name, to string
+			after    time.Duration
+			want     int
+		}{
+			{"bad", "v2", 0, 1}, {"bad", "v2", 0, 1},
+			{"bad", "v3", 0, 1}, // the same step
+			{"panics", "v2", 0, 2}, {"bad", "v2", 10*time.Minute - 1, 2}, {"bad", "v2", 1, 3}, {"bad", "v2", 0, 3},
+		} {
+			time.Sleep(step.after)
+			if c.ask(t, conversionReview("kopf.dev/"+step.to, named(step.name))); failures() != step.want {
+				t.Errorf("step %d: %d failures are logged, want %d", i, failures(), step.want)
+			}
+		}
+		// The memory and the log are bounded, whatever the objects are. One of 1,000 is known.
+		var many []any
+		for i := range 3000 {
+			many = append(many, named("bad"))
+			many[i].(m)["metadata"].(m)["uid"] = fmt.Sprint(i)
+		}
+		for range 2 {
+			if c.ask(t, conversionReview("kopf.dev/v2", many...)); failures() != 1002 {
+				t.Errorf("%d failures are logged", failures())
+			}
+		}
+		if log := strings.Join(c.log, "\n"); strings.Count(log, "Many conversions fail.") != 1 {
+			t.Error("the log does not say once that failures are left out")
+		}
+		time.Sleep(10 * time.Minute)
+		if c.ask(t, conversionReview("kopf.dev/v2", named("bad"))); failures() != 1003 {
+			t.Errorf("%d failures are logged: the former ones are not forgotten", failures())
+		}
+	})
 }
 
 // The API server has its answer when the time is over, whatever functions do.

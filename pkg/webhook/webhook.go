@@ -67,7 +67,8 @@ type Options struct {
 // webhook is the http.Handler.
 type webhook struct {
 	Options
-	paths map[string]registry.Handlers // the handlers that are called at each path
+	paths    map[string]registry.Handlers // the handlers that are called at each path
+	failures failureLog                   // of conversions
 }
 
 // New returns an http.Handler that answers reviews. It is safe for concurrent use and
