@@ -130,7 +130,11 @@ func (w *writer) removeConversion(ctx context.Context, name string) error {
 	case err != nil:
 		return err
 	case removable:
-		return patchConversion(ctx, w.client, definition, &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter})
+		if err := patchConversion(ctx, w.client, definition, &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}); err != nil {
+			return err
+		}
+		w.logger.Info("The conversion is removed from the definition, because the operator stops: all objects are stored and served in one version.", "definition", name)
+		return nil
 	case reason != "":
 		w.logger.Info("The conversion stays in the definition, although the operator stops: without it, the API server would cut the objects to the fields of other versions. "+
 			"Requests that need it fail until the operator runs again.", "definition", name, "reason", reason)

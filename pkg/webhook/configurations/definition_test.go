@@ -155,6 +155,7 @@ func TestCleanupLeavesTheConversionThatObjectsNeed(t *testing.T) {
 					stays = 1
 				}
 				g.Expect(c.countLogged("The conversion stays in the definition")).To(gomega.Equal(stays))
+				g.Expect(c.countLogged("The conversion is removed from the definition")).To(gomega.Equal(1 - stays))
 			})
 		})
 	}
