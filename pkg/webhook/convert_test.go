@@ -177,9 +177,13 @@ func TestTheSameFailureIsLoggedOnceInTenMinutes(t *testing.T) {
 			after    time.Duration
 			want     int
 		}{
-			{"bad", "v2", 0, 1}, {"bad", "v2", 0, 1},
+			{"bad", "v2", 0, 1},
+			{"bad", "v2", 0, 1},
 			{"bad", "v3", 0, 1}, // the same step
-			{"panics", "v2", 0, 2}, {"bad", "v2", 10*time.Minute - 1, 2}, {"bad", "v2", 1, 3}, {"bad", "v2", 0, 3},
+			{"panics", "v2", 0, 2},
+			{"bad", "v2", 10*time.Minute - 1, 2},
+			{"bad", "v2", 1, 3},
+			{"bad", "v2", 0, 3},
 		} {
 			time.Sleep(step.after)
 			if c.ask(t, conversionReview("kopf.dev/"+step.to, named(step.name))); failures() != step.want {
