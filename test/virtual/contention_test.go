@@ -1,6 +1,8 @@
 package virtual
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +32,7 @@ func TestContentionForAFieldForAnHour(t *testing.T) {
 				reports = append(reports, message)
 			}
 		}
-		if len(reports) != 1 || !strings.Contains(reports[0], "data.color (by virtual.test)") || !strings.Contains(reports[0], "manager=example.com") {
+		if len(reports) != 1 || !strings.Contains(reports[0], "data.color (by "+filepath.Base(os.Args[0])+")") || !strings.Contains(reports[0], "manager=example.com") {
 			t.Errorf("got the reports %q", reports)
 		}
 	})
