@@ -42,7 +42,7 @@ type attention struct {
 	expected uint64
 }
 
-// follow begins to wake a daemon. The function returns the object as the daemon sees it; later changes wake.
+// follow begins to wake a daemon, for changes that are later than the object that current returns. The result ends it.
 func (as *attentions) follow(key object.Key, a *attention, current func() *object.Body) (end func()) {
 	as.mu.Lock()
 	defer as.mu.Unlock()

@@ -349,7 +349,7 @@ func TestDaemonKnowsItsChildren(t *testing.T) {
 		seen.began = time.Now()
 		one := newExample()
 		h.Create(one)
-		h.Create(newTheme()) // nobody's child
+		h.Create(newTheme()) // it has no owner
 		h.Advance(time.Second)
 		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "made"}}
 		h.Get(made)

@@ -16,8 +16,8 @@ type attention struct {
 	unwritten bool // an edit may still have to be written that the daemon has not waited for
 }
 
-// pay begins to follow what the daemon looks at, before the daemon sees any of it: so no change is lost.
-func (r *run) pay() {
+// beginAttention begins to follow what the daemon looks at, before the daemon sees any of it: so no change is lost.
+func (r *run) beginAttention() {
 	if !r.worker.handler.LooksAtSomething() {
 		return
 	}
@@ -31,7 +31,7 @@ func (r *run) pay() {
 	r.attention = &attention{changed: changed, unfollow: unfollow}
 }
 
-// endAttention is the opposite of pay.
+// endAttention is the opposite of beginAttention.
 func (r *run) endAttention() {
 	if r.attention != nil && r.attention.unfollow != nil {
 		r.attention.unfollow()

@@ -50,7 +50,7 @@ func (r *run) start() {
 	case err != nil:
 		r.worker.endRun(r.reportPanic(err), r.lookAgain())
 	case r.worker.isDaemon():
-		r.pay()
+		r.beginAttention()
 		// The preparations have grown the stack of this goroutine. A daemon gets a
 		// goroutine with a small stack for its life.
 		go r.callHandler()

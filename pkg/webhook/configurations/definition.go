@@ -186,7 +186,7 @@ func ConversionOf(definition *unstructured.Unstructured) (*apiextensionsv1.Custo
 
 // IsConversionRemovable reports whether the operator converts the objects of a definition, and the API server does not
 // need that: all objects are stored and served in one version. Otherwise, the reason says why it needs it; it is empty
-// if somebody else converts the objects. The strategy None would not refuse a request for another version: it would
+// if another program converts the objects. The strategy None would not refuse a request for another version: it would
 // drop the fields that the other version does not have, and store the rest.
 func IsConversionRemovable(definition *unstructured.Unstructured) (removable bool, reason string, err error) {
 	present, err := ConversionOf(definition)

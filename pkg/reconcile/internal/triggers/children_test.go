@@ -192,7 +192,7 @@ func TestChildLeavesSight(t *testing.T) {
 	w := follow(x, ownedBy("u1"))
 	child := pod(t, "a", "owner=u1")
 	if x.HasFollowers(kind, child) {
-		t.Error("somebody is told about a child that is not known")
+		t.Error("a follower is told about a child that is not known")
 	}
 	x.Observe(kind, added(child))
 	x.Observe(kind, added(pod(t, "stranger", "owner=u2")))

@@ -26,7 +26,7 @@ func (f *fixture) await(fill func(*patch.Patch)) *[]error {
 	return refusals
 }
 
-// A refusal goes to the author of an edit, is not reported, and holds up nobody else.
+// A refusal goes to the author of an edit, is not reported, and holds up no other edit.
 func TestRefusalGoesToTheAuthor(t *testing.T) {
 	failure := errors.New("it cannot be computed")
 	tests := map[string]struct {
@@ -101,7 +101,7 @@ func TestAuthorsAreToldThatTheObjectIsGone(t *testing.T) {
 	}
 }
 
-// An edit that is written is refused by nobody.
+// An edit that is written is not refused.
 func TestAuthorsAreToldThatTheirEditIsWritten(t *testing.T) {
 	f := newFixture(t, m{})
 	refusals := f.await(set("x", "status", "field"))
