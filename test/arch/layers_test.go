@@ -52,7 +52,7 @@ var layers = []layer{
 	{name: "handlers of tests", folders: []string{"internal/handlertest"}},
 	{name: "handler", folders: []string{"internal/handler"}},
 	{name: "convergence", folders: []string{"pkg/model/convergence"}},
-	{name: "selector", folders: []string{"pkg/model/selector"}},
+	{name: "selector and shards", folders: []string{"pkg/model/selector", "pkg/shards"}},
 	{name: "storage", folders: []string{"pkg/storage/..."}},
 	{name: "cause", folders: []string{"pkg/model/cause"}},
 	{name: "hierarchy", folders: []string{"pkg/hierarchy"}},
