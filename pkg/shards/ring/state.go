@@ -1,0 +1,95 @@
+package ring
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/shards"
+)
+
+// State is what this replica knows of the ring.
+type State struct {
+	// Gate is the holder of the gate: the division, or a leader. It is empty if nothing holds it.
+	Gate string
+	// Joined reports whether this replica takes part.
+	Joined bool
+	// Members are the identities of the replicas that want shards, sorted.
+	Members []string
+	// Shards are the shards, by their number.
+	Shards []ShardState
+	// Writes is how many writes of Leases this replica has tried since its start.
+	Writes uint64
+}
+
+// ShardState is the state of one shard.
+type ShardState struct {
+	// Holder is the identity of the replica that holds the Lease, or empty.
+	Holder string
+	// Handled reports whether this replica has not finished handling the shard, whether or not it holds the Lease.
+	Handled bool
+	// Lost reports whether the Lease was lost meanwhile.
+	Lost bool
+	// Draining is since when this replica gives up the shard, or zero.
+	Draining time.Time
+}
+
+// State returns the current state.
+func (r *Ring) State() State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	s := State{Joined: r.joined, Writes: r.writes}
+	if gate := r.view.leases[r.names.gate]; !gate.isFree(now) {
+		s.Gate = gate.holder()
+	}
+	s.Members, _ = r.liveMembers(now)
+	for shard, name := range r.names.shards {
+		var state ShardState
+		if known := r.view.leases[name]; !known.isFree(now) {
+			state.Holder = known.holder()
+		}
+		if t := r.tenures[shard]; t != nil && t.phase == holding {
+			state.Handled = true
+			state.Lost = t.isLost()
+			state.Draining = t.draining
+		}
+		s.Shards = append(s.Shards, state)
+	}
+	return s
+}
+
+// settling is how long a change is not logged, because others belong to it.
+const settling = time.Second
+
+// news is what the log does not say yet.
+type news struct {
+	told  shards.Set // what is handled, as the log says
+	lost  shards.Set
+	since time.Time // when the first change was that the log does not say, or zero
+}
+
+// lines returns what must be logged now, and when there will be more, or zero.
+func (n *news) lines(held shards.Set, now time.Time, leaving bool) (lines []string, next time.Time) {
+	changed := !held.Equal(n.told) && !leaving
+	if !changed && n.lost.Len() == 0 {
+		n.since = time.Time{}
+		return nil, time.Time{}
+	}
+	if n.since.IsZero() {
+		n.since = now
+	}
+	if next := n.since.Add(settling); now.Before(next) {
+		return nil, next
+	}
+	if n.lost.Len() > 0 {
+		lines = append(lines, fmt.Sprintf("This replica has lost the shards %s: their handlers are canceled, and the replicas that get the shards continue.", n.lost))
+	}
+	switch {
+	case changed && held.Len() == 0:
+		lines = append(lines, "This replica handles no shards.")
+	case changed:
+		lines = append(lines, fmt.Sprintf("This replica handles the shards %s.", held))
+	}
+	*n = news{told: held}
+	return lines, time.Time{}
+}
