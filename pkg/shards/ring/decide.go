@@ -64,6 +64,13 @@ func (r *Ring) decideLocked(lasting, handling context.Context) (lines []string, 
 			until(known.expires())
 		case t == nil && held: // an answer was lost, or the Lease
 			until(r.aside(name, now, func() error { return r.put(lasting, name, known, "") }))
+		case t == nil && known.holder() != "" && r.joined:
+			// The replica that should take the shard may have started later, and wait longer for its dead holder.
+			if at := known.expires().Add(r.config.RetryPeriod); now.Before(at) {
+				until(at)
+			} else {
+				until(r.aside(name, now, func() error { return r.put(lasting, name, known, "") }))
+			}
 		case t == nil:
 		case t.phase == acquiring && (!mine || !held && !known.isFree(now)):
 			t.abort()

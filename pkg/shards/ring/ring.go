@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
@@ -174,12 +175,12 @@ func (r *Ring) source() *relist.Source {
 // timeout returns how long a request can take.
 func (r *Ring) timeout() time.Duration { return r.config.RenewDeadline / 2 }
 
-// report logs an error of a topic, unless it is the last one. Nil ends the topic.
+// report logs an error of a topic, unless the last one had the same reason. Nil ends the topic.
 func (r *Ring) report(topic, message string, err error) {
 	switch {
 	case err == nil:
 		r.failures.Clear(topic)
-	case r.failures.Changed(topic, err.Error()):
+	case r.failures.Changed(topic, string(apierrors.ReasonForError(err))):
 		r.config.Logger.Error(err, message)
 	}
 }
