@@ -29,7 +29,7 @@
 //
 // A Lease is renewed after 30 to 50 % of the RenewDeadline, by chance, so that renewals spread; attempts that fail are repeated
 // after a RetryPeriod. With the default times of settings.Replicas and three replicas, that is about 4.3 writes a second for
-// 16 shards, and 14.5 for 64. Each replica watches all the Leases, so it is sent one event for each of the writes. A test
+// 16 shards, and 14.1 for 64. Each replica watches all the Leases, so it is sent one event for each of the writes. A test
 // counts them.
 //
 // This package carries no compatibility promise.

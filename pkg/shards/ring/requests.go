@@ -18,15 +18,14 @@ func (r *Ring) read(ctx context.Context, name string) (seen, error) {
 	lease, err := r.client.Get(ctx, name, metav1.GetOptions{})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case apierrors.IsNotFound(err):
-		delete(r.view.leases, name)
-	case err != nil:
-		return seen{}, err
-	default:
-		r.view.observe(lease, time.Now())
+	if apierrors.IsNotFound(err) {
+		lease = nil
+		err = nil
 	}
-	r.changed()
+	if err != nil {
+		return seen{}, err
+	}
+	r.observe(name, lease, time.Now())
 	return r.view.leases[name], nil
 }
 
@@ -64,8 +63,7 @@ func (r *Ring) put(ctx context.Context, name string, known seen, holder string) 
 	defer r.mu.Unlock()
 	r.writes++
 	if err == nil {
-		r.view.observe(written, began)
-		r.changed()
+		r.observe(name, written, began)
 	}
 	return err
 }
@@ -79,8 +77,7 @@ func (r *Ring) remove(ctx context.Context, name string, only *metav1.Preconditio
 	defer r.mu.Unlock()
 	r.writes++
 	if err == nil || apierrors.IsNotFound(err) {
-		delete(r.view.leases, name)
-		r.changed()
+		r.observe(name, nil, time.Now())
 		return nil
 	}
 	return err

@@ -224,16 +224,14 @@ func (t *tenure) Get(ctx context.Context, name string, options metav1.GetOptions
 	defer r.mu.Unlock()
 	switch {
 	case apierrors.IsNotFound(err):
-		delete(r.view.leases, name)
-		r.changed()
+		r.observe(name, nil, time.Now())
 		t.lose()
 		return nil, err
 	case err != nil:
 		return nil, err
 	}
 	now := time.Now()
-	r.view.observe(lease, now)
-	r.changed()
+	r.observe(name, lease, now)
 	known := r.view.leases[name]
 	switch {
 	case t.uid != "" && !t.owns(lease): // it had the Lease
@@ -311,8 +309,7 @@ func (t *tenure) write(ctx context.Context, request func(context.Context) (*coor
 	if err != nil {
 		return lease, err
 	}
-	r.view.observe(lease, began)
-	r.changed()
+	r.observe(t.name, lease, began)
 	switch {
 	case t.phase == acquiring:
 		t.begin(lease, began)

@@ -49,19 +49,40 @@ type view struct {
 	listed  bool
 }
 
-// observe records a version of a Lease, unless a newer one is known.
-func (v *view) observe(lease *coordinationv1.Lease, at time.Time) {
+// observe records a version of a Lease, unless it or a newer one is known.
+func (v *view) observe(lease *coordinationv1.Lease, at time.Time) (changed bool) {
 	known := v.leases[lease.Name].lease
 	if known != nil && (known.ResourceVersion == lease.ResourceVersion || relist.IsOlder(lease.ResourceVersion, known.ResourceVersion)) {
-		return
+		return false
 	}
 	v.leases[lease.Name] = seen{lease, at}
+	return true
+}
+
+// miss records that a Lease does not exist.
+func (v *view) miss(name string) (changed bool) {
+	_, changed = v.leases[name]
+	delete(v.leases, name)
+	return changed
 }
 
 // forget records that a Lease did not exist in a version of the cluster, unless a newer one is known.
 func (v *view) forget(name, version string) {
 	if known := v.leases[name].lease; known != nil && relist.IsOlder(known.ResourceVersion, version) {
 		delete(v.leases, name)
+	}
+}
+
+// observe records an answer of the API server: a version of a Lease, or nil if it does not exist. The lock must be held.
+func (r *Ring) observe(name string, lease *coordinationv1.Lease, at time.Time) {
+	var changed bool
+	if lease == nil {
+		changed = r.view.miss(name)
+	} else {
+		changed = r.view.observe(lease, at)
+	}
+	if changed {
+		r.changed()
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/kopf-go/kopf/pkg/kopftest"
 	"github.com/kopf-go/kopf/pkg/shards"
@@ -60,7 +59,9 @@ type replica struct {
 	stop  context.CancelFunc
 	ended chan struct{}
 	err   error // of Run
-	rest  *rest.Config
+
+	division shards.Division
+	finish   chan struct{} // closed at the end of the test
 
 	mu     sync.Mutex
 	cut    bool          // nothing reaches the API server
@@ -77,9 +78,11 @@ type replica struct {
 type hold struct {
 	lease ring.Validity
 	cause error // of its end
+	since time.Time
 }
 
-func (w *world) connect() kubernetes.Interface {
+// client returns a client that is never cut off.
+func (w *world) client() kubernetes.Interface {
 	client, err := kubernetes.NewForConfig(w.server.Config())
 	if err != nil {
 		w.t.Fatal(err)
@@ -90,24 +93,21 @@ func (w *world) connect() kubernetes.Interface {
 // start starts a replica. Options change it before.
 func (w *world) start(name string, options ...func(*replica)) *replica {
 	w.t.Helper()
-	r := &replica{world: w, name: name, ended: make(chan struct{}), holds: map[int]*hold{}, thawed: make(chan struct{})}
+	r := &replica{world: w, name: name, ended: make(chan struct{}), holds: map[int]*hold{}, thawed: make(chan struct{}), finish: make(chan struct{})}
 	close(r.thawed)
 	r.returnAfter = func(int, error) time.Duration { return 0 }
 	config := w.server.Config()
 	config.Wrap(r.wrap)
-	division := w.division
+	r.division = w.division
 	for _, option := range options {
 		option(r)
-	}
-	if r.rest != nil {
-		config = r.rest
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	r.ring, err = ring.New(ring.Config{
-		Client: client.CoordinationV1(), Namespace: "default", Name: "example", Identity: name, Division: division,
+		Client: client.CoordinationV1(), Namespace: "default", Name: "example", Identity: name, Division: r.division,
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		Logger: funcr.New(func(_, args string) { r.log(args) }, funcr.Options{}), Hold: r.hold,
 	})
@@ -146,7 +146,7 @@ func (r *replica) count(text string) (lines int) {
 
 // hold is Config.Hold.
 func (r *replica) hold(ctx context.Context, shard int, lease ring.Validity) {
-	h := &hold{lease: lease}
+	h := &hold{lease: lease, since: time.Now()}
 	r.mu.Lock()
 	if r.holds[shard] != nil {
 		r.world.t.Errorf("%s holds shard %d twice", r.name, shard)
@@ -176,6 +176,16 @@ func (r *replica) handles(shard int) bool {
 	dead := r.dead
 	r.mu.Unlock()
 	return h != nil && !dead && h.lease.Valid()
+}
+
+// holdOf returns the call of Config.Hold for a shard, or nil.
+func (r *replica) holdOf(shard int) *hold {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h := r.holds[shard]; h != nil {
+		return &hold{h.lease, h.cause, h.since}
+	}
+	return nil
 }
 
 // held returns the shards that the replica handles, with valid Leases.
@@ -241,9 +251,7 @@ func (w *world) end() {
 	w.mu.Unlock()
 	for _, r := range replicas {
 		r.thaw()
-		r.mu.Lock()
-		r.returnAfter = func(int, error) time.Duration { return 0 }
-		r.mu.Unlock()
+		close(r.finish)
 		r.stop()
 	}
 	for _, r := range replicas {
