@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,8 @@ type world struct {
 	mu       sync.Mutex
 	replicas []*replica
 	down     bool // nothing reaches the API server
+
+	leads atomic.Bool // a replica with leader election leads
 
 	// unheldSince is since when no replica handles a shard, by its number.
 	unheldSince []time.Time
@@ -209,6 +212,9 @@ func (w *world) check() {
 			if r.handles(shard) {
 				by = append(by, r.name)
 			}
+		}
+		if len(by) > 0 && w.leads.Load() {
+			w.t.Errorf("%s: shard %d is handled by %v beside a leader", now, shard, by)
 		}
 		if len(by) > 1 {
 			w.t.Errorf("%s: shard %d is handled by %v", now, shard, by)

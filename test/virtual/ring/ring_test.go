@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,82 +22,98 @@ import (
 	"github.com/kopf-go/kopf/pkg/shards/ring"
 )
 
-// A replica joins, another one stops, one is killed, and one is frozen for longer than the Leases last, in any order.
+// A replica joins, another one stops, one is killed, and one is frozen for longer than the Leases last, in any order. In
+// half of the seeds, one thing goes wrong at a time. In the others, several do, the API server can be unavailable, and a
+// replica of an older configuration would like to lead.
 func TestOneReplicaHandlesEachShard(t *testing.T) {
 	for seed := range uint64(50) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				random := rand.New(rand.NewPCG(seed, 1))
-				w := newWorld(t, 16)
-				slow := func(r *replica) { r.returnAfter = jittered(rand.New(rand.NewPCG(seed, 2)), 4*time.Second) }
-				var alive []*replica
-				join := func() { alive = append(alive, w.start(nameOf(len(w.replicas)), slow)) }
-				for range 3 {
-					join()
-					w.advance(time.Duration(random.Int64N(int64(10 * time.Second))))
-				}
-				pick := func() *replica {
-					i := random.IntN(len(alive))
-					r := alive[i]
-					alive = append(alive[:i:i], alive[i+1:]...)
-					return r
-				}
-				var stopped *replica
-				var thaw func()
-				acts := []func(){
-					join,
-					join,
-					func() { stopped = pick(); stopped.stop() },
-					func() { pick().kill() },
-					func() {
-						r := pick()
-						r.freeze()
-						at := time.Now().Add(time.Duration(random.Int64N(int64(30 * time.Second))))
-						thaw = func() {
-							if thaw != nil && !time.Now().Before(at) {
-								r.thaw()
-								alive = append(alive, r)
-								thaw = nil
-							}
-						}
-					},
-				}
-				// In half of the seeds, one replica at a time has failed.
-				apart := seed%2 == 0
-				longest := leaseDuration + 5*time.Second
-				if !apart {
-					longest *= 2
-				}
-				for _, i := range random.Perm(len(acts)) {
-					acts[i]()
-					pause := random.Int64N(20)
-					if apart {
-						pause += int64(longest / time.Second)
-					}
-					for ; pause > 0; pause-- {
-						w.advance(time.Second)
-						if thaw != nil {
-							thaw()
-						}
-					}
-				}
-				for thaw != nil {
-					w.advance(time.Second)
-					thaw()
-				}
-				w.advance(time.Minute)
-				w.expectSettled(alive...)
-				t.Log("the longest time without a holder is", w.longest)
-				if w.longest > longest {
-					t.Errorf("a shard was not handled for %s, want at most %s", w.longest, longest)
-				}
-				if stopped.held().Len() > 0 || stopped.err != nil {
-					t.Errorf("a replica that has stopped handles %s: %v", stopped.held(), stopped.err)
-				}
-				w.end()
-			})
+			synctest.Test(t, func(t *testing.T) { playHistory(t, seed, seed%2 == 0) })
 		})
 	}
+}
+
+func playHistory(t *testing.T, seed uint64, apart bool) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	below := func(d time.Duration) time.Duration { return time.Duration(random.Int64N(int64(d))) }
+	w := newWorld(t, 8)
+	slow := jittered(rand.New(rand.NewPCG(seed, 2)), 4*time.Second)
+	var alive []*replica
+	join := func() {
+		alive = append(alive, w.start(nameOf(len(w.replicas)), func(r *replica) { r.returnAfter = slow }))
+	}
+	pick := func() *replica {
+		i := random.IntN(len(alive))
+		r := alive[i]
+		alive = slices.Delete(alive, i, i+1)
+		return r
+	}
+	later := map[time.Time]func(){}
+	pass := func(d time.Duration) {
+		for end := time.Now().Add(d); time.Now().Before(end); {
+			w.advance(time.Second)
+			for at, act := range later {
+				if !time.Now().Before(at) {
+					act()
+					delete(later, at)
+				}
+			}
+		}
+	}
+
+	stopElection := func() {}
+	if !apart {
+		pass(below(5 * time.Second))
+		stopElection = w.elect("leader")
+	}
+	for range 3 {
+		join()
+		pass(below(10 * time.Second))
+	}
+	join()
+	var stopped *replica
+	acts := []func(){
+		join,
+		func() { stopped = pick(); stopped.stop() },
+		func() { pick().kill() },
+		func() {
+			r := pick()
+			r.freeze()
+			later[time.Now().Add(leaseDuration+below(leaseDuration))] = func() {
+				r.thaw()
+				alive = append(alive, r)
+			}
+		},
+	}
+	longest := leaseDuration + 5*time.Second // without a holder
+	if !apart {
+		acts = append(acts, w.server.EndWatches, func() {
+			w.setDown(true)
+			later[time.Now().Add(below(2*leaseDuration))] = func() { w.setDown(false) }
+		})
+		longest = time.Hour
+	}
+	for _, i := range random.Perm(len(acts)) {
+		acts[i]()
+		pause := below(leaseDuration)
+		if apart {
+			pause += longest
+		}
+		pass(pause)
+	}
+	for len(later) > 0 {
+		pass(time.Second)
+	}
+	stopElection()
+	pass(45 * time.Second)
+	w.expectSettled(alive...)
+	if w.longest > longest {
+		t.Errorf("a shard was not handled for %s, want at most %s", w.longest, longest)
+	}
+	if stopped.held().Len() > 0 || stopped.err != nil {
+		t.Errorf("a replica that has stopped handles %s: %v", stopped.held(), stopped.err)
+	}
+	w.end()
 }
 
 // forever makes the replica never return a shard.
@@ -219,10 +234,9 @@ func TestReplicasThatStopTogetherLeaveNothingHeld(t *testing.T) {
 	}
 }
 
-// elect runs a replica with leader election. It returns whether it leads, and what stops it.
-func (w *world) elect(name string) (leads func() bool, stop func()) {
+// elect runs a replica with leader election. It returns what stops it.
+func (w *world) elect(name string) (stop func()) {
 	ctx, cancel := context.WithCancel(klog.NewContext(w.t.Context(), logr.Discard()))
-	var leading atomic.Bool
 	ended := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
@@ -231,8 +245,8 @@ func (w *world) elect(name string) (leads func() bool, stop func()) {
 		},
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) { leading.Store(true) },
-			OnStoppedLeading: func() { leading.Store(false) },
+			OnStartedLeading: func(context.Context) { w.leads.Store(true); w.check() },
+			OnStoppedLeading: func() { w.leads.Store(false) },
 		},
 	})
 	if err != nil {
@@ -242,20 +256,20 @@ func (w *world) elect(name string) (leads func() bool, stop func()) {
 		defer close(ended)
 		elector.Run(ctx)
 	}()
-	return leading.Load, func() { cancel(); <-ended }
+	return func() { cancel(); <-ended }
 }
 
 // In a rolling update, old replicas elect a leader, and new ones use shards, or the other way round.
 func TestLeaderAndShardsExcludeEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 16)
-		leads, stop := w.elect("leader")
+		stop := w.elect("leader")
 		w.advance(10 * time.Second)
 		a := w.start("a")
 		b := w.start("b")
 		w.advance(5 * time.Minute)
-		if !leads() || a.held().Len()+b.held().Len() > 0 || len(w.leases()) != 1 {
-			t.Errorf("it leads: %t; a handles %s, b handles %s; %d Leases", leads(), a.held(), b.held(), len(w.leases()))
+		if !w.leads.Load() || a.held().Len()+b.held().Len() > 0 || len(w.leases()) != 1 {
+			t.Errorf("it leads: %t; a handles %s, b handles %s; %d Leases", w.leads.Load(), a.held(), b.held(), len(w.leases()))
 		}
 		text := "This replica waits until the replica leader, which uses leader election, has stopped."
 		if n := a.count(text); n != 1 {
@@ -268,21 +282,21 @@ func TestLeaderAndShardsExcludeEachOther(t *testing.T) {
 		w.advance(5 * time.Second)
 		w.expectSettled(a, b)
 
-		leads, stop = w.elect("leader")
+		stop = w.elect("leader")
 		w.advance(5 * time.Minute)
-		if leads() {
+		if w.leads.Load() {
 			t.Error("a leader leads beside shards")
 		}
 		w.expectSettled(a, b)
 		a.stop()
 		w.advance(5 * time.Minute)
-		if leads() {
+		if w.leads.Load() {
 			t.Error("a leader leads beside the last replica with shards")
 		}
 		b.stop()
 		<-b.ended
 		w.advance(5 * time.Second)
-		if !leads() {
+		if !w.leads.Load() {
 			t.Error("no leader leads")
 		}
 		stop()
@@ -296,15 +310,15 @@ func TestDeadReplicasGiveWay(t *testing.T) {
 		w := newWorld(t, 16)
 		a := w.start("a")
 		w.advance(10 * time.Second)
-		leads, stop := w.elect("leader")
+		stop := w.elect("leader")
 		w.advance(10 * time.Second)
 		a.kill()
 		w.advance(leaseDuration - renewDeadline/2)
-		if leads() {
+		if w.leads.Load() {
 			t.Error("a leader leads too early")
 		}
 		w.advance(15 * time.Second)
-		if !leads() {
+		if !w.leads.Load() {
 			t.Error("no leader leads")
 		}
 		stop()
