@@ -38,7 +38,7 @@ var layers = []layer{
 	{name: "health", folders: []string{"pkg/health/..."}},
 	{name: "permissions", folders: []string{"pkg/rbac"}},
 	{name: "engine", folders: []string{"pkg/reconcile/..."}},
-	{name: "admission, login and peering", folders: []string{"pkg/webhook", "pkg/login", "pkg/peering"}},
+	{name: "admission, login, peering and the ring of shards", folders: []string{"pkg/webhook", "pkg/login", "pkg/peering", "pkg/shards/ring"}},
 	{name: "admission servers and configurations", folders: []string{"pkg/webhook/servers", "pkg/webhook/configurations"}},
 	{name: "certificates", folders: []string{"pkg/webhook/certificates"}},
 	{name: "relist", folders: []string{"pkg/internal/relist"}},

@@ -52,7 +52,7 @@ func (r *Ring) attendOnce(ctx context.Context, a *attendance) (wait time.Duratio
 		if isRaced(err) {
 			pause /= 10
 		} else {
-			r.report("attend", "The leases of this replica cannot be written. It takes no shards until that succeeds.", err)
+			r.report("attend", "The leases of this replica cannot be read or written. It takes no shards until that succeeds.", err)
 		}
 		a.retry = time.Now().Add(pause)
 		return pause, nil

@@ -11,7 +11,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
 
 	"github.com/kopf-go/kopf/pkg/internal/relist"
@@ -71,7 +70,6 @@ type Ring struct {
 	names    names
 	client   coordinationclient.LeaseInterface
 	duration time.Duration // LeaseDuration, in whole seconds
-	election leaderelection.LeaderElectionConfig
 	failures reportonce.SharedTopics
 
 	// decision and attention wake decide and attend.
@@ -95,8 +93,8 @@ type Ring struct {
 
 // New returns a ring.
 func New(config Config) (*Ring, error) {
-	if config.Division.IsZero() {
-		return nil, errors.New("the number of shards is missing")
+	if config.Division.Number < 1 {
+		return nil, fmt.Errorf("the number of shards is %d, and must be positive", config.Division.Number)
 	}
 	r := &Ring{
 		config: config, names: newNames(config), client: config.Client.Leases(config.Namespace),

@@ -1,3 +1,4 @@
+// Package ring lets the replicas of an operator agree on their shards in virtual time, while they start, stop, and fail.
 package ring
 
 import (

@@ -64,7 +64,7 @@ func playHistory(t *testing.T, seed uint64, apart bool) {
 	stopElection := func() {}
 	if !apart {
 		pass(below(5 * time.Second))
-		stopElection = w.elect("leader")
+		stopElection = w.elect()
 	}
 	for range 3 {
 		join()
@@ -234,14 +234,14 @@ func TestReplicasThatStopTogetherLeaveNothingHeld(t *testing.T) {
 	}
 }
 
-// elect runs a replica with leader election. It returns what stops it.
-func (w *world) elect(name string) (stop func()) {
+// elect runs the replica "leader" with leader election. It returns what stops it.
+func (w *world) elect() (stop func()) {
 	ctx, cancel := context.WithCancel(klog.NewContext(w.t.Context(), logr.Discard()))
 	ended := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta: metav1.ObjectMeta{Namespace: "default", Name: "example"}, Client: w.client().CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: name},
+			LockConfig: resourcelock.ResourceLockConfig{Identity: "leader"},
 		},
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
@@ -263,7 +263,7 @@ func (w *world) elect(name string) (stop func()) {
 func TestLeaderAndShardsExcludeEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 16)
-		stop := w.elect("leader")
+		stop := w.elect()
 		w.advance(10 * time.Second)
 		a := w.start("a")
 		b := w.start("b")
@@ -282,7 +282,7 @@ func TestLeaderAndShardsExcludeEachOther(t *testing.T) {
 		w.advance(5 * time.Second)
 		w.expectSettled(a, b)
 
-		stop = w.elect("leader")
+		stop = w.elect()
 		w.advance(5 * time.Minute)
 		if w.leads.Load() {
 			t.Error("a leader leads beside shards")
@@ -310,7 +310,7 @@ func TestDeadReplicasGiveWay(t *testing.T) {
 		w := newWorld(t, 16)
 		a := w.start("a")
 		w.advance(10 * time.Second)
-		stop := w.elect("leader")
+		stop := w.elect()
 		w.advance(10 * time.Second)
 		a.kill()
 		w.advance(leaseDuration - renewDeadline/2)
