@@ -256,7 +256,11 @@ func (w *world) elect() (stop func()) {
 		defer close(ended)
 		elector.Run(ctx)
 	}()
-	return func() { cancel(); <-ended }
+	return func() {
+		w.leads.Store(false) // a leader stops working before it releases its Lease
+		cancel()
+		<-ended
+	}
 }
 
 // In a rolling update, old replicas elect a leader, and new ones use shards, or the other way round.
