@@ -241,7 +241,7 @@ func (l *life) start(again bool) {
 	e.resources.put(r)
 	l.cache = watch.NewStream(l.t.Context(), r.Resource, "", unobserved{})
 	r.Add(l.cache)
-	l.workers = &workers{engine: e, calls: l.t.Context(), writes: l.t.Context(), stopping: make(chan struct{})}
+	l.workers = &workers{engine: e, term: term{calls: l.t.Context(), writes: l.t.Context(), stopping: make(chan struct{})}}
 	e.objects.of(keyOf("a")).initial.Store(again)
 	l.dead, l.server.down = false, false
 }

@@ -30,7 +30,7 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, next nextPass,
 	if outcome.Ended && !outcome.Gone {
 		p.observeRevisions(c, p.session.Body())
 	}
-	if outcome.Gone || p.workers.isStopping() {
+	if outcome.Gone || p.term.isStopping() {
 		return false, nextPass{}, nil
 	}
 	if !outcome.Ended {
@@ -62,7 +62,7 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, next nextP
 	if !again && !outcome.Gone {
 		p.markReconciled()
 	}
-	if p.workers.isStopping() {
+	if p.term.isStopping() {
 		return false, nextPass{}, nil
 	}
 	return again, c.calls.next(), nil
@@ -108,7 +108,7 @@ func (p *pass) finishCycle(written write.Outcome) {
 func (p *pass) update(c *cycle) write.Update {
 	calls := c.calls.update()
 	return write.Update{
-		Cycle: c.Cycle, Calls: calls, Stopping: p.workers.isStopping(), Decision: c.DecideEnd(c.Plan, p.circumstances(c, calls)),
+		Cycle: c.Cycle, Calls: calls, Stopping: p.term.isStopping(), Decision: c.DecideEnd(c.Plan, p.circumstances(c, calls)),
 		Decide: func(ctx context.Context, body *object.Body) (plan.Decision, error) {
 			now, err := p.plan(ctx, body)
 			if err != nil {

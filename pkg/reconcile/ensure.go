@@ -144,7 +144,7 @@ func (p parent) storePlaces(_ context.Context, places convergence.Places) error 
 	switch {
 	case err != nil:
 		return &call.Interruption{Err: err}
-	case outcome.Gone || outcome.ChangedByOthers || p.pass.workers.isStopping():
+	case outcome.Gone || outcome.ChangedByOthers || p.pass.term.isStopping():
 		return &call.Interruption{Err: errInterrupted}
 	default:
 		return nil

@@ -106,17 +106,17 @@ func (p *pass) startCalls(c *cycle) {
 			runner.Essences = essencesOf(c.packed)
 		}
 		runner.BeforeAttempt = func(context.Context) error {
-			if p.workers.isStopping() {
+			if p.term.isStopping() {
 				return errInterrupted
 			}
 			return p.checkpoint(p.writes(), c, runner)
 		}
-		runner.Start(p.workers.calls, c.Handlers)
+		runner.Start(p.term.calls, c.Handlers)
 	}
 	if runner := c.calls.runner; runner != nil {
 		runner.BeforeAttempt = func(context.Context) error {
 			switch {
-			case p.workers.isStopping():
+			case p.term.isStopping():
 				return errInterrupted
 			case runner.Attempts > 0 && time.Since(p.began) >= p.engine.Settings.Execution.CheckpointInterval:
 				return errTakeTurns
@@ -124,7 +124,7 @@ func (p *pass) startCalls(c *cycle) {
 				return nil
 			}
 		}
-		runner.Start(p.workers.calls, c.calls.Handlers)
+		runner.Start(p.term.calls, c.calls.Handlers)
 	}
 }
 
@@ -209,7 +209,7 @@ func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *call.Runner) er
 	}
 	p.finishCycle(outcome)
 	p.began = time.Now()
-	if outcome.Gone || outcome.ChangedByOthers || p.workers.isStopping() { // the write takes time
+	if outcome.Gone || outcome.ChangedByOthers || p.term.isStopping() { // the write takes time
 		return errInterrupted
 	}
 	return nil
@@ -228,16 +228,6 @@ func (p *pass) afterAttempt(c *cycle, d *handler.Declaration, o call.Outcome) {
 	}
 	if p.object.startedByPredecessor && o.Called && o.Final {
 		p.object.markFinished(d.ID)
-	}
-}
-
-// isStopping reports whether the operator was asked to stop or to pause.
-func (w *workers) isStopping() bool {
-	select {
-	case <-w.stopping:
-		return true
-	default:
-		return false
 	}
 }
 

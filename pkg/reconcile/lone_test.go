@@ -73,7 +73,7 @@ func newLone(t *testing.T, content m, declare func(r *registry.Registry), more .
 	e.resources.put(r)
 	stream := watch.NewStream(t.Context(), r.Resource, "", unobserved{})
 	r.Add(stream)
-	l.cache, l.workers = stream, &workers{engine: e, calls: t.Context(), writes: t.Context(), stopping: l.stop}
+	l.cache, l.workers = stream, &workers{engine: e, term: term{calls: t.Context(), writes: t.Context(), stopping: l.stop}}
 	return l
 }
 

@@ -38,7 +38,8 @@ const maxRounds = 8
 type pass struct {
 	target
 	session *write.Session
-	workers *workers
+	// term is when the handlers of the object can be called.
+	term *term
 	// loan is how the permit is lent to others while storages of users take long. Nil: it never is.
 	loan *loan
 	// calling is the cycle whose handlers are being called; nil if none are.
@@ -66,14 +67,14 @@ type loan struct {
 // writes returns the context of the part of the pass that calls no handlers.
 func (p *pass) writes() context.Context {
 	if p.loan == nil {
-		return p.workers.writes
+		return p.term.writes
 	}
 	return p.loan.writes
 }
 
 func (w *workers) newPass(r *resource, key object.Key) *pass {
 	e := w.engine
-	p := &pass{target: target{engine: e, resource: r, key: key, object: e.objects.of(key)}, workers: w, isOpen: always}
+	p := &pass{target: target{engine: e, resource: r, key: key, object: e.objects.of(key)}, term: &w.term, isOpen: always}
 	if e.storesElsewhere {
 		begun := make(chan struct{})
 		p.loan = &loan{begun: begun, writes: e.permits.With(w.writes, key.Resource, func() { close(begun) })}

@@ -43,7 +43,7 @@ func atRest(t testing.TB, objects int, more ...func(r *registry.Registry)) resti
 	r := served(t, e, handlers)
 	stream := watch.NewStream(t.Context(), r.Resource, "", unobserved{})
 	r.Add(stream)
-	resting := restingEngine{workers: &workers{engine: e, calls: t.Context(), writes: t.Context(), stopping: make(chan struct{})}, cache: stream}
+	resting := restingEngine{workers: &workers{engine: e, term: term{calls: t.Context(), writes: t.Context(), stopping: make(chan struct{})}}, cache: stream}
 	for i := range objects {
 		snapshot := handledObject(t, i)
 		if err := resting.cache.Add(snapshot); err != nil {

@@ -33,10 +33,10 @@ func (e *Engine) Work(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	calls, _, end := e.graceful(ctx)
+	whole, end := e.begin(ctx)
 	defer end()
 	e.supervisor.Begin(ctx)
-	defer e.supervisor.Stop(calls) // stops the rest, which no pause has stopped
+	defer e.supervisor.Stop(whole.calls) // stops the rest, which no pause has stopped
 	for {
 		active, end, others := e.pause.wait(ctx)
 		if active == nil {
@@ -56,9 +56,9 @@ func (e *Engine) workUntilPause(ctx, active context.Context, standby bool) error
 	if standby && !e.catchUp(active) {
 		return nil
 	}
-	w := &workers{engine: e, stopping: active.Done()}
+	w := &workers{engine: e}
 	var end func()
-	w.calls, w.writes, end = e.graceful(active)
+	w.term, end = e.begin(active)
 	defer end()
 	c, err := w.controller()
 	if err != nil {
@@ -68,10 +68,27 @@ func (e *Engine) workUntilPause(ctx, active context.Context, standby bool) error
 	return w.run(ctx, active, c)
 }
 
-// graceful returns the contexts of handlers, and of the writes of their outcomes. They end
-// when the operator is aborted. The second one ends a grace period after the given context,
-// the first one as much earlier as the writes may need.
-func (e *Engine) graceful(ctx context.Context) (calls, writes context.Context, end func()) {
+// term is a time in which the operator handles objects.
+type term struct {
+	// calls and writes are the contexts of handlers, and of the requests of the framework. They
+	// continue during the grace period, which begins when stopping is closed.
+	calls, writes context.Context
+	stopping      <-chan struct{}
+}
+
+// isStopping reports whether no handler is called anymore.
+func (t term) isStopping() bool {
+	select {
+	case <-t.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// begin returns a term that lasts until the context is done. Its writes end a grace period later, and its calls as much
+// earlier as the writes may need. Both end when the operator is aborted.
+func (e *Engine) begin(ctx context.Context) (t term, end func()) {
 	calls, cancelCalls := context.WithCancelCause(context.WithoutCancel(ctx))
 	writes, cancelWrites := context.WithCancelCause(context.WithoutCancel(ctx))
 	cancelBoth := func(reason error) {
@@ -85,7 +102,7 @@ func (e *Engine) graceful(ctx context.Context) (calls, writes context.Context, e
 		time.AfterFunc(period, func() { cancelBoth(reason) })
 	})
 	stopAbort := context.AfterFunc(e.abortContext, func() { cancelBoth(context.Cause(e.abortContext)) })
-	return calls, writes, func() {
+	return term{calls, writes, ctx.Done()}, func() {
 		stopGrace()
 		stopAbort()
 		cancelBoth(nil)
@@ -124,10 +141,7 @@ func (e *Engine) IsAborted() bool { return e.abortContext.Err() != nil }
 // workers make passes until the next pause or until the operator stops.
 type workers struct {
 	engine *Engine
-	// calls and writes are the contexts of all handlers, and of the framework's requests.
-	// They continue during the grace period.
-	calls, writes context.Context
-	stopping      <-chan struct{}
+	term
 	// detached are the passes that have returned their worker.
 	detached sync.WaitGroup
 }
