@@ -120,6 +120,9 @@ func SetOf(shards ...int) (s Set) {
 // Has reports whether a shard is in the set.
 func (s Set) Has(shard int) bool { return shard < len(s.has) && s.has[shard] }
 
+// IsEmpty reports whether no shard is in the set.
+func (s Set) IsEmpty() bool { return !slices.Contains(s.has, true) }
+
 // Len returns the number of shards in the set.
 func (s Set) Len() int { return len(s.Sorted()) }
 

@@ -23,6 +23,7 @@ var listVersion = schema.GroupVersion{Version: "v1"}
 // Client calls the API of one resource. It is safe for concurrent use.
 type Client struct {
 	rest       rest.Interface
+	shared     func(*Share) (rest.Interface, error) // like rest, for a stream with a share
 	metadata   metadata.Getter
 	resource   selector.Resource
 	selection  Selection
@@ -45,14 +46,18 @@ func New(config *rest.Config, httpClient *http.Client, resource selector.Resourc
 	if resource.Group == "" {
 		config.APIPath = "/api"
 	}
-	config.NegotiatedSerializer = codec{}
 	config.AcceptContentTypes = ""
 	config.ContentType = "application/json"
-	client, err := rest.RESTClientForConfigAndClient(config, httpClient)
+	shared := func(share *Share) (rest.Interface, error) {
+		config := rest.CopyConfig(config)
+		config.NegotiatedSerializer = codec{share}
+		return rest.RESTClientForConfigAndClient(config, httpClient)
+	}
+	client, err := shared(nil)
 	if err != nil {
 		return nil, fmt.Errorf("the API of %s cannot be used: %w", resource, err)
 	}
-	c := &Client{rest: client, metadata: objects.Resource(resource.GVR()), resource: resource, networking: s.Networking, manager: cmp.Or(s.Name, settings.DefaultName)}
+	c := &Client{rest: client, shared: shared, metadata: objects.Resource(resource.GVR()), resource: resource, networking: s.Networking, manager: cmp.Or(s.Name, settings.DefaultName)}
 	c.selection.Labels, c.selection.Fields = s.Watching.Selectors(resource)
 	return c, nil
 }

@@ -131,7 +131,7 @@ func TestRequests(t *testing.T) {
 			return err
 		}, "GET /apis/kopf.dev/v1/namespaces/ns/kopfexamples?continue=token&limit=500"},
 		"watch": {kex, func(ctx context.Context, c *Client) error {
-			w, err := c.Source("ns", settings.Default().Watching, func(error) {}).ListWatch().WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: "7", AllowWatchBookmarks: true})
+			w, err := c.Source("ns", nil, settings.Default().Watching, func(error) {}).ListWatch().WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: "7", AllowWatchBookmarks: true})
 			if err == nil {
 				w.Stop()
 			}
@@ -153,7 +153,7 @@ func TestRequests(t *testing.T) {
 }
 
 func list(ctx context.Context, c *Client, namespace string, options metav1.ListOptions) (*List, error) {
-	found, err := c.Source(namespace, settings.Default().Watching, func(error) {}).ListWatch().ListWithContext(ctx, options)
+	found, err := c.Source(namespace, nil, settings.Default().Watching, func(error) {}).ListWatch().ListWithContext(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func TestWatchedObjectsAreSnapshots(t *testing.T) {
 		event("ADDED", "a", 0), event("BOOKMARK", "", 0),
 		`{"type":"ERROR","object":{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Expired","code":410,"message":"too old"}}`,
 	}, "\n") + "\n"}
-	w, err := serve(t, s, kex).Source("", settings.Default().Watching, func(error) {}).ListWatch().WatchWithContext(t.Context(), metav1.ListOptions{})
+	w, err := serve(t, s, kex).Source("", nil, settings.Default().Watching, func(error) {}).ListWatch().WatchWithContext(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,9 @@ import (
 
 // codec decodes the API server's JSON into snapshots, and its failures into
 // metav1.Status. It never encodes: the engine writes patches as bytes.
-type codec struct{}
+type codec struct {
+	share *Share // of a watch; nil: all objects
+}
 
 var (
 	_ runtime.NegotiatedSerializer = codec{}

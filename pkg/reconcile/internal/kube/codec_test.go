@@ -110,7 +110,7 @@ func TestParseList(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			list, err := parseList([]byte(test.data), test.resource)
+			list, err := parseList([]byte(test.data), test.resource, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +132,7 @@ func TestParseListErrors(t *testing.T) {
 		"items missing": `{"metadata":{"resourceVersion":"7"}}`, "an object": `{"kind":"KopfExample","metadata":{"name":"a"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if list, err := parseList([]byte(data), kex); err == nil || !strings.Contains(err.Error(), "the list of kopfexamples.v1.kopf.dev") {
+			if list, err := parseList([]byte(data), kex, nil); err == nil || !strings.Contains(err.Error(), "the list of kopfexamples.v1.kopf.dev") {
 				t.Errorf("got %+v, %v", list, err)
 			}
 		})
@@ -150,7 +150,7 @@ func FuzzList(f *testing.F) {
 	f.Add(`{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}},{}]}`)
 	f.Add(`{"items":{"a":{"b":1}}}`)
 	f.Fuzz(func(_ *testing.T, data string) {
-		list, err := parseList([]byte(data), pods)
+		list, err := parseList([]byte(data), pods, nil)
 		if err == nil {
 			for _, item := range list.Items {
 				_ = item.Body().Raw()

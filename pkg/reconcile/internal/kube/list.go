@@ -23,8 +23,8 @@ type List struct {
 // DeepCopyObject returns the list itself, because it is never changed.
 func (l *List) DeepCopyObject() runtime.Object { return l }
 
-// parseList parses one page of a list.
-func parseList(data []byte, resource selector.Resource) (*List, error) {
+// parseList parses the objects of a share in one page of a list.
+func parseList(data []byte, resource selector.Resource, share *Share) (*List, error) {
 	header := gjson.GetManyBytes(data, "metadata.resourceVersion", "metadata.continue", "items")
 	list := &List{ListMeta: metav1.ListMeta{ResourceVersion: header[0].Str, Continue: header[1].Str}}
 	items := header[2]
@@ -36,6 +36,9 @@ func parseList(data []byte, resource selector.Resource) (*List, error) {
 	}
 	var failure error
 	items.ForEach(func(_, item gjson.Result) bool {
+		if !share.hasText([]byte(item.Raw)) {
+			return true
+		}
 		snapshot, err := object.ParseSnapshot(withKind(item, resource))
 		if err != nil {
 			failure = fmt.Errorf("the list of %s: %w", resource, err)
@@ -59,9 +62,9 @@ func withKind(item gjson.Result, resource selector.Resource) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q%s`, resource.GroupVersion(), resource.Kind, fields)
 }
 
-// listPage reads one page of the objects of a namespace, or of all namespaces if it is
+// listPage reads the objects of a share in one page of a namespace, or of all namespaces if it is
 // empty.
-func (c *Client) listPage(ctx context.Context, namespace string, options metav1.ListOptions) (*List, error) {
+func (c *Client) listPage(ctx context.Context, namespace string, share *Share, options metav1.ListOptions) (*List, error) {
 	request := c.withScope(c.rest.Get(), namespace)
 	data, err := c.doOnce(ctx, request.SpecificallyVersionedParams(&options, metav1.ParameterCodec, listVersion))
 	if err != nil {
@@ -70,5 +73,5 @@ func (c *Client) listPage(ctx context.Context, namespace string, options metav1.
 	if !gjson.ValidBytes(data) {
 		return nil, fmt.Errorf("the list of %s is truncated or not JSON", c.resource)
 	}
-	return parseList(data, c.resource)
+	return parseList(data, c.resource, share)
 }

@@ -65,7 +65,7 @@ func TestSelectionOfObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := c.Source("", s.Watching, nil).ListWatch()
+	source := c.Source("", nil, s.Watching, nil).ListWatch()
 	_, listErr := source.ListWithContext(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=a"})
 	_, watchErr := source.WatchWithContext(t.Context(), metav1.ListOptions{})
 	_, versionsErr := c.ListVersions(t.Context(), "ns")

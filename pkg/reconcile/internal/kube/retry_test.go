@@ -234,7 +234,7 @@ func TestEveryRequestHasADeadline(t *testing.T) {
 		"a dry run": func(ctx context.Context, c *Client) error { return c.DryRun(ctx, one, "", []byte(`{}`)) },
 		"a write":   func(ctx context.Context, c *Client) error { _, err := c.Patch(ctx, one, "", []byte(`{}`)); return err },
 		"a page of a list": func(ctx context.Context, c *Client) error {
-			_, err := c.listPage(ctx, "ns", metav1.ListOptions{})
+			_, err := c.listPage(ctx, "ns", nil, metav1.ListOptions{})
 			return err
 		},
 		"a list of versions":   func(ctx context.Context, c *Client) error { _, err := c.ListVersions(ctx, "ns"); return err },

@@ -23,7 +23,7 @@ import (
 func startWatch(ctx context.Context, t *testing.T, r *replies) (started watch.Interface, outcomes []error, err error) {
 	t.Helper()
 	s := settings.Default()
-	source := newClient(t, r, s).Source("", s.Watching, func(err error) { outcomes = append(outcomes, err) })
+	source := newClient(t, r, s).Source("", nil, s.Watching, func(err error) { outcomes = append(outcomes, err) })
 	started, err = source.ListWatch().WatchWithContext(ctx, metav1.ListOptions{})
 	return started, outcomes, err
 }
@@ -46,7 +46,7 @@ func reflect(ctx context.Context, t *testing.T, r *replies) (outcomes []error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	s, store := settings.Default(), discarding{make(chan struct{})}
-	source := newClient(t, r, s).Source("", s.Watching, func(err error) { outcomes = append(outcomes, err) })
+	source := newClient(t, r, s).Source("", nil, s.Watching, func(err error) { outcomes = append(outcomes, err) })
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

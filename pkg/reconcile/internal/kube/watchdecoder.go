@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // watchDecoder reads the frames of a watch: a frame is a line, and its two fields are
@@ -25,8 +26,9 @@ var (
 // Identifier distinguishes serializers.
 func (watchDecoder) Identifier() runtime.Identifier { return "kopf-watch" }
 
-// Decode reads a watch event. Its object shares the bytes of the frame.
-func (watchDecoder) Decode(frame []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+// Decode reads a watch event. Its object shares the bytes of the frame. An event of an object of another share becomes
+// a bookmark, before anything else of it is decoded.
+func (d watchDecoder) Decode(frame []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	event, ok := into.(*metav1.WatchEvent)
 	if !ok {
 		return nil, nil, fmt.Errorf("a watch delivers events, not %T", into)
@@ -34,6 +36,10 @@ func (watchDecoder) Decode(frame []byte, _ *schema.GroupVersionKind, into runtim
 	kind, object, ok := splitEvent(frame)
 	if !ok {
 		return nil, nil, errors.New("an event of the watch is truncated, or is not an event")
+	}
+	if !d.share.hasText(object) { // only the version is news
+		kind = string(watch.Bookmark)
+		object = fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q}}`, gjson.GetBytes(object, "metadata.resourceVersion").Str)
 	}
 	event.Type = kind
 	event.Object.Raw = object

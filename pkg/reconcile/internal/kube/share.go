@@ -1,0 +1,75 @@
+package kube
+
+import (
+	"sync/atomic"
+
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/shards"
+)
+
+// Share is the part of the objects of a resource that one stream shows: those of some shards. The shards can change; then the
+// stream must list the objects again. A watch shows the shards of the list that it follows. A nil Share shows
+// all objects.
+type Share struct {
+	// Division is how the objects are divided.
+	Division shards.Division
+	// Namespaced is set if the objects of the resource are in namespaces.
+	Namespaced bool
+	// Whole makes the stream show the objects of all shards, and only list them again if the shards change.
+	Whole bool
+	// Wanted returns the shards that the next list must show.
+	Wanted func() shards.Set
+
+	listed atomic.Pointer[shards.Set] // the shards of the last list, or of the one that has begun
+}
+
+// nothing is a field selector for no object: it is no name.
+const nothing = metav1.ObjectNameField + "=-"
+
+// narrow restricts a request to the objects of the shards, as far as the API server can.
+func (s *Share) narrow(options *metav1.ListOptions) {
+	if s == nil {
+		return
+	}
+	isPage := options.Continue != "" || options.ResourceVersionMatch == metav1.ResourceVersionMatchExact
+	isWatch := options.Watch || options.AllowWatchBookmarks
+	isInitial := options.SendInitialEvents != nil && *options.SendInitialEvents
+	if isInitial || !isPage && !isWatch {
+		begun := s.Wanted()
+		s.listed.Store(&begun)
+	}
+	if s.Whole {
+		return
+	}
+	if held := s.Listed(); held.IsEmpty() {
+		options.FieldSelector = both(options.FieldSelector, nothing)
+	} else {
+		options.ShardSelector = s.Division.Selector(held, s.Namespaced)
+	}
+}
+
+// Listed returns the shards of the last list, or of the one that has begun.
+func (s *Share) Listed() shards.Set {
+	listed := s.listed.Load()
+	if listed == nil {
+		return shards.Set{}
+	}
+	return *listed
+}
+
+// Has reports whether the stream shows an object.
+func (s *Share) Has(namespace string, uid types.UID) bool {
+	return s == nil || s.Whole || s.Listed().Has(s.Division.Of(namespace, uid))
+}
+
+// hasText is like Has, for the JSON of an object. What is no object belongs to every share: bookmarks and errors.
+func (s *Share) hasText(object []byte) bool {
+	if s == nil || s.Whole {
+		return true
+	}
+	identity := gjson.GetManyBytes(object, "metadata.uid", "metadata.namespace")
+	return identity[0].Str == "" || s.Has(identity[1].Str, types.UID(identity[0].Str))
+}
