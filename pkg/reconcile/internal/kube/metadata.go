@@ -17,10 +17,10 @@ type Version struct {
 	ResourceVersion string
 }
 
-// ListVersions returns the versions of all selected objects of a namespace, or of all
+// ListVersions returns the versions of all selected objects of a share in a namespace, or in all
 // namespaces if it is empty. The answer is consistent: it includes all writes that
 // were committed before. Only the metadata of the objects is transferred.
-func (c *Client) ListVersions(ctx context.Context, namespace string) (map[types.NamespacedName]Version, error) {
+func (c *Client) ListVersions(ctx context.Context, namespace string, share *Share) (map[types.NamespacedName]Version, error) {
 	versions := map[types.NamespacedName]Version{}
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		ctx, cancel := context.WithTimeout(ctx, c.networking.RequestTimeout)
@@ -29,10 +29,14 @@ func (c *Client) ListVersions(ctx context.Context, namespace string) (map[types.
 	}
 	var options metav1.ListOptions
 	c.selection.narrow(&options)
+	share.restrict(&options)
 	err := pager.New(list).EachListItem(ctx, options, func(item runtime.Object) error {
 		object, ok := item.(*metav1.PartialObjectMetadata)
 		if !ok {
 			return fmt.Errorf("unexpected item %T", item)
+		}
+		if !share.Has(object.Namespace, object.UID) {
+			return nil
 		}
 		versions[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}] = Version{object.UID, object.ResourceVersion}
 		return nil

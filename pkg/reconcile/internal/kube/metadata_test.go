@@ -68,7 +68,7 @@ func TestSelectionOfObjects(t *testing.T) {
 	source := c.Source("", nil, s.Watching, nil).ListWatch()
 	_, listErr := source.ListWithContext(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=a"})
 	_, watchErr := source.WatchWithContext(t.Context(), metav1.ListOptions{})
-	_, versionsErr := c.ListVersions(t.Context(), "ns")
+	_, versionsErr := c.ListVersions(t.Context(), "ns", nil)
 	_, _, findErr := c.Find(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"})
 	want := []string{"app=web metadata.name=a,spec.a=b", "app=web spec.a=b", "app=web spec.a=b", " metadata.name=a"}
 	if err := errors.Join(listErr, versionsErr, findErr); err != nil || !slices.Equal(asked, want) {
@@ -99,5 +99,5 @@ func versionsOf(t *testing.T, answer http.HandlerFunc) (map[types.NamespacedName
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client.ListVersions(t.Context(), "ns")
+	return client.ListVersions(t.Context(), "ns", nil)
 }

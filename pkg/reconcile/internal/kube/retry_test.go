@@ -159,7 +159,7 @@ func TestOnlyWritesOutlastTheirContext(t *testing.T) {
 	}{
 		"a read":    {func(ctx context.Context, c *Client) error { _, err := c.Get(ctx, one); return err }, time.Second},
 		"a dry run": {func(ctx context.Context, c *Client) error { return c.DryRun(ctx, one, "", []byte(`{}`)) }, time.Second},
-		"a list":    {func(ctx context.Context, c *Client) error { _, err := c.ListVersions(ctx, "ns"); return err }, time.Second},
+		"a list":    {func(ctx context.Context, c *Client) error { _, err := c.ListVersions(ctx, "ns", nil); return err }, time.Second},
 		"a write":   {func(ctx context.Context, c *Client) error { _, err := c.Patch(ctx, one, "", []byte(`{}`)); return err }, settings.DefaultRequestTimeout},
 	}
 	for name, test := range tests {
@@ -237,7 +237,7 @@ func TestEveryRequestHasADeadline(t *testing.T) {
 			_, err := c.listPage(ctx, "ns", nil, metav1.ListOptions{})
 			return err
 		},
-		"a list of versions":   func(ctx context.Context, c *Client) error { _, err := c.ListVersions(ctx, "ns"); return err },
+		"a list of versions":   func(ctx context.Context, c *Client) error { _, err := c.ListVersions(ctx, "ns", nil); return err },
 		"a question for a uid": func(ctx context.Context, c *Client) error { _, _, err := c.Find(ctx, one); return err },
 		"the managed fields":   func(ctx context.Context, c *Client) error { _, err := c.ManagedFields(ctx, one); return err },
 	}

@@ -24,13 +24,14 @@ type Share struct {
 	Wanted func() shards.Set
 
 	listed atomic.Pointer[shards.Set] // the shards of the last list, or of the one that has begun
+	lists  atomic.Uint64              // the number of lists that have begun
 }
 
 // nothing is a field selector for no object: it is no name.
 const nothing = metav1.ObjectNameField + "=-"
 
-// narrow restricts a request to the objects of the shards, as far as the API server can.
-func (s *Share) narrow(options *metav1.ListOptions) {
+// Narrow restricts a request of a reflector to the objects of the shards, as far as the API server can.
+func (s *Share) Narrow(options *metav1.ListOptions) {
 	if s == nil {
 		return
 	}
@@ -38,10 +39,16 @@ func (s *Share) narrow(options *metav1.ListOptions) {
 	isWatch := options.Watch || options.AllowWatchBookmarks
 	isInitial := options.SendInitialEvents != nil && *options.SendInitialEvents
 	if isInitial || !isPage && !isWatch {
+		s.lists.Add(1)
 		begun := s.Wanted()
 		s.listed.Store(&begun)
 	}
-	if s.Whole {
+	s.restrict(options)
+}
+
+// restrict adds the selector for the shards of the last list.
+func (s *Share) restrict(options *metav1.ListOptions) {
+	if s == nil || s.Whole {
 		return
 	}
 	if held := s.Listed(); held.IsEmpty() {
@@ -58,6 +65,14 @@ func (s *Share) Listed() shards.Set {
 		return shards.Set{}
 	}
 	return *listed
+}
+
+// Lists returns the number of lists that have begun. A list that begins later shows the shards that are wanted now.
+func (s *Share) Lists() uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.lists.Load()
 }
 
 // Has reports whether the stream shows an object.

@@ -95,7 +95,7 @@ func TestWatchesShowTheirShare(t *testing.T) {
 func TestWholeStreamsShowEverything(t *testing.T) {
 	share := &Share{Division: halves, Whole: true, Wanted: func() shards.Set { return shards.SetOf(1) }}
 	options := metav1.ListOptions{}
-	share.narrow(&options)
+	share.Narrow(&options)
 	if options != (metav1.ListOptions{}) || !share.Has("ns", uidIn(0)) || !share.hasText([]byte(`{"metadata":{"uid":"x"}}`)) || !share.Listed().Has(1) {
 		t.Errorf("got %+v", options)
 	}

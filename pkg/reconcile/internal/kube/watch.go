@@ -26,7 +26,7 @@ func (c *Client) Source(namespace string, share *Share, watching settings.Watchi
 	}
 	narrow := func(options *metav1.ListOptions) {
 		c.selection.narrow(options)
-		share.narrow(options)
+		share.Narrow(options)
 	}
 	return relist.NewSource(r, c.networking.RequestTimeout, watching, narrow, report)
 }

@@ -87,7 +87,7 @@ func (w *Watcher) WatchChildren(ctx context.Context, namespace string, places co
 // startChildStream starts a stream, in place of the one of another version. It is called with the
 // mutex. Handlers can ask for streams until the end of their grace period, when none starts anymore.
 func (w *Watcher) startChildStream(scope childScope, r selector.Resource) {
-	s := &ChildStream{scope: scope, resource: r, stream: newStream(scope.namespace, shownChildren{w.Consumer, scope})}
+	s := &ChildStream{scope: scope, resource: r, stream: newStream(scope.namespace, w.shown.share(nil), shownChildren{w.Consumer, scope})}
 	former := w.children[scope]
 	if former != nil {
 		s.listed = former.listed
@@ -102,9 +102,15 @@ func (w *Watcher) startChildStream(scope childScope, r selector.Resource) {
 	}
 	ctx := w.lifetime
 	client := w.cluster.Resource(r.GVR()).Namespace(scope.namespace)
-	narrow := func(options *metav1.ListOptions) { options.LabelSelector = convergence.OwnerLabel }
+	narrow := func(options *metav1.ListOptions) {
+		options.LabelSelector = convergence.OwnerLabel
+		s.share.Narrow(options)
+	}
 	source := relist.NewSource(client, w.Settings.Networking.RequestTimeout, w.Settings.Watching, narrow, s.attempts.record)
 	source.Interrupted = s.attempts.interrupted
+	if s.share != nil {
+		s.interrupt = source.Interrupt
+	}
 	w.running.Go(func() {
 		s.run(ctx, w.Settings.Watching, source, &unstructured.Unstructured{}, func() bool {
 			return mayBeRemoved(s.attempts.lastError()) && w.resolveAgain(ctx, s)

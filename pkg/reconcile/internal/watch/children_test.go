@@ -69,7 +69,7 @@ func TestChildrenAreShownToTheConsumer(t *testing.T) {
 	}
 	r := &recorder{}
 	scope := childScope{kind: schema.GroupKind{Kind: "ConfigMap"}, namespace: "ns"}
-	s := newStream("ns", shownChildren{r, scope})
+	s := newStream("ns", nil, shownChildren{r, scope})
 	for _, step := range []struct {
 		happens func() error
 		want    string

@@ -36,7 +36,7 @@ func TestOnlyAnotherVersionIsAChange(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			changes := 0
-			n := newStream("", newNames(isWanted, func() { changes++ }))
+			n := newStream("", nil, newNames(isWanted, func() { changes++ }))
 			if err := n.Replace([]any{at("2")}, "2"); err != nil || changes != 1 {
 				t.Fatalf("%d changes, %v", changes, err)
 			}

@@ -26,6 +26,8 @@ type Resource struct {
 	Selection kube.Selection
 	// FillsIndices makes handlers wait until the objects are in the indices.
 	FillsIndices bool
+	// IsWhole makes the streams show the objects of all shards.
+	IsWhole bool
 
 	selectors  []selector.Selector // that have found it
 	unserved   []selector.Selector // that have found other versions of it
@@ -135,7 +137,7 @@ func (r *Resource) Versions(ctx context.Context) ([]Version, error) {
 	var all []Version
 	for _, s := range r.streams.all() {
 		seen := s.kept.all() // before listing: objects missing from the list are then deleted, not new
-		now, err := r.API.ListVersions(ctx, s.namespace)
+		now, err := r.API.ListVersions(ctx, s.namespace, s.share)
 		switch {
 		case err != nil && s.hasNothing(err):
 			continue
@@ -159,7 +161,12 @@ type Stream = stream[*object.Snapshot, *snapshots]
 
 // NewStream returns a stream that passes the events of a resource to a consumer. No reflector feeds it.
 func NewStream(ctx context.Context, r *Resource, namespace string, c Consumer) *Stream {
-	return newStream(namespace, &snapshots{
+	return newResourceStream(ctx, r, namespace, nil, c)
+}
+
+func newResourceStream(ctx context.Context, r *Resource, namespace string, share *kube.Share, c Consumer) *Stream {
+	return newStream(namespace, share, &snapshots{
+		share:     share,
 		narrowed:  !r.Selection.IsEmpty(),
 		index:     func(event object.WatchEvent) { c.Index(ctx, r, event) },
 		observe:   func(event object.WatchEvent) { c.Observe(ctx, r, event) },

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/internal/relist"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 )
 
 // snapshots has the handled objects of a stream, and reports their changes, those of one object in
@@ -27,6 +28,8 @@ type snapshots struct {
 	// list is compared with what is known, and closes the channel.
 	relisted atomic.Pointer[chan struct{}]
 	compares bool // in that list
+	// share is which objects are shown. Nil: all.
+	share *kube.Share
 	// narrowed is set if the watch has selectors. An object that it does not show anymore can still exist.
 	narrowed bool
 
@@ -86,7 +89,7 @@ func (s *snapshots) replace(all []*object.Snapshot, version string, another bool
 		s.report(s.change(before[nameOf(now)], now, kind)) // computed again, because there can be very many
 	}
 	for name, last := range before {
-		if after[name] == nil { // the watch missed its end
+		if after[name] == nil && s.share.Has(last.GetNamespace(), last.GetUID()) { // the watch missed its end
 			s.forget(last)
 		}
 	}

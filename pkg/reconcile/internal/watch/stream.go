@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/internal/relist"
 	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -19,7 +20,8 @@ import (
 // objects, children, and names differ in their stores and in their requests.
 type stream[T versioned, S store[T]] struct {
 	kept      S
-	namespace string // empty for all namespaces
+	namespace string      // empty for all namespaces
+	share     *kube.Share // nil: all objects
 	attempts  attempts
 	history   relist.History // only for the reflector
 	// interrupt makes the reflector list the objects again. It does not wait.
@@ -30,6 +32,10 @@ type stream[T versioned, S store[T]] struct {
 	listed  *mark           // the store has all initial objects
 	refused *mark           // the initial list is refused: for the lack of a permission, or because of its selectors
 	ended   *mark           // there was the last event
+
+	mu       sync.Mutex
+	replaced uint64        // the number of the list that the store has
+	changed  chan struct{} // closed when that changes
 }
 
 // versioned is an object, or as much of it as is kept.
@@ -49,10 +55,10 @@ type store[T versioned] interface {
 }
 
 // newStream returns a stream that no reflector feeds yet.
-func newStream[T versioned, S store[T]](namespace string, kept S) *stream[T, S] {
+func newStream[T versioned, S store[T]](namespace string, share *kube.Share, kept S) *stream[T, S] {
 	return &stream[T, S]{
-		kept: kept, namespace: namespace, interrupt: func() {},
-		listed: newMark(), refused: newMark(), ended: newMark(),
+		kept: kept, namespace: namespace, share: share, interrupt: func() {},
+		listed: newMark(), refused: newMark(), ended: newMark(), changed: make(chan struct{}),
 	}
 }
 
@@ -118,6 +124,11 @@ func (s *stream[T, S]) Replace(items []any, version string) error {
 	}
 	s.kept.replace(all, version, another)
 	s.listed.set()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replaced = s.share.Lists()
+	close(s.changed)
+	s.changed = make(chan struct{})
 	return nil
 }
 
@@ -126,6 +137,39 @@ func (s *stream[T, S]) Resync() error { return nil }
 
 // Listed returns a channel that is closed when the store has all initial objects.
 func (s *stream[T, S]) Listed() <-chan struct{} { return s.listed.done }
+
+// listAgain makes the reflector list the objects again, and returns a function that waits for that: until the store has a
+// list that begins after this call, or has nothing. It returns false if the context is done before.
+func (s *stream[T, S]) listAgain() (wait func(ctx context.Context) bool) {
+	before := s.share.Lists()
+	s.interrupt()
+	return func(ctx context.Context) bool {
+		for {
+			s.mu.Lock()
+			isDone := s.replaced > before
+			changed := s.changed
+			s.mu.Unlock()
+			if isDone {
+				return true
+			}
+			refused := s.refused.done
+			if s.listed.isSet() {
+				refused = nil
+			}
+			select {
+			case <-changed:
+			case <-s.stopped:
+				return true
+			case <-s.ended.done:
+				return true
+			case <-refused:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		}
+	}
+}
 
 // hasNothing reports whether the error of a list means that there is nothing to handle: the
 // resource was removed, the stream was stopped, or it has never shown any objects.

@@ -48,6 +48,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/shards"
 )
 
 const (
@@ -108,7 +109,9 @@ type Config struct {
 	Selectors []selector.Selector
 	Handlers  int
 	Consumer  Consumer
-	Metrics   *metrics.Metrics // nil disables metrics
+	// Division is how the objects are divided among replicas.
+	Division shards.Division
+	Metrics  *metrics.Metrics // nil disables metrics
 	// Discovered is called with the resources of the cluster, and Scoped with the
 	// namespaces that are watched separately, after every discovery. Both can be nil.
 	Discovered func(present discovery.Snapshot)
@@ -121,6 +124,7 @@ type Watcher struct {
 	// Kinds finds the resources of children.
 	Kinds *Kinds
 
+	shown   shown
 	indexed barrier
 	begun   atomic.Bool // the streams were started
 	listed  *mark       // all resources are known, and listed unless that is refused
@@ -166,7 +170,7 @@ func (s signal) send() {
 // New returns a Watcher that is not running yet.
 func New(config Config) *Watcher {
 	return &Watcher{
-		Config: config, Kinds: &Kinds{Source: config.Source}, listed: newMark(),
+		Config: config, shown: shown{division: config.Division}, Kinds: &Kinds{Source: config.Source}, listed: newMark(),
 		rediscover: make(signal, 1), reapply: make(signal, 1),
 		problems: newProblems(config.Logger, config.Settings.Scanning.Disabled),
 		schedule: discovery.ScanSchedule{MaxInterval: config.Settings.Scanning.Interval},
@@ -470,7 +474,7 @@ func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource
 		}
 	}
 	w.problems.reported.Clear(forbidden)
-	s := newStream(metav1.NamespaceAll, newNames(wants, changed.send))
+	s := newStream(metav1.NamespaceAll, nil, newNames(wants, changed.send))
 	source := relist.NewSource(objects.Resource(of), w.Settings.Networking.RequestTimeout, w.Settings.Watching, nil, func(err error) {
 		w.problems.reportOnce("The changes of "+of.Resource+" cannot be watched now; this is retried.", err)
 	})
@@ -591,7 +595,7 @@ func (w *Watcher) watchResource(ctx context.Context, found discovery.SelectedRes
 // objects are in the indices.
 func (w *Watcher) startStream(ctx context.Context, r *Resource, namespace string) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := NewStream(ctx, r, namespace, w.Consumer)
+	s := newResourceStream(ctx, r, namespace, w.shown.share(r), w.Consumer)
 	s.cancel = cancel
 	s.stopped = ctx.Done()
 	s.attempts = attempts{log: w.log(r).WithValues("namespace", namespace), metrics: w.Metrics, resource: r.Name, messages: &aboutObjects}
@@ -599,7 +603,7 @@ func (w *Watcher) startStream(ctx context.Context, r *Resource, namespace string
 		s.attempts.log = s.attempts.log.WithValues("labelSelector", r.Selection.Labels, "fieldSelector", r.Selection.Fields)
 		s.attempts.messages = &aboutSelected
 	}
-	source := r.API.Source(namespace, w.Settings.Watching, func(err error) {
+	source := r.API.Source(namespace, s.share, w.Settings.Watching, func(err error) {
 		if s.attempts.isRefusal(err) && !s.listed.isSet() {
 			s.refused.set()
 		}

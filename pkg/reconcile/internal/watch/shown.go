@@ -1,0 +1,134 @@
+package watch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/shards"
+)
+
+// shown is which shards the streams show. A change makes them list their objects again, because only a list that begins
+// after the change has everything that the last holder of a shard has written.
+//
+//	Show, Hide → relist → stream.listAgain → kube.Share.Wanted
+//
+// Shards that a replica gets or loses together are listed together.
+type shown struct {
+	division shards.Division
+
+	mu     sync.Mutex
+	wanted shards.Set
+	next   *relisting // it has not begun yet; nil: none will
+}
+
+// relisting is one list in all streams.
+type relisting struct {
+	done chan struct{}
+	// widens is set if there are more shards than before. Otherwise, only streams that become smaller list again.
+	widens bool
+}
+
+const (
+	// gatherGained is how long a replica waits for other shards before it lists their objects.
+	gatherGained = 100 * time.Millisecond
+	// gatherLost is how long it keeps the objects of shards that it has lost.
+	gatherLost = 2 * time.Second
+)
+
+// share returns which objects a new stream shows: of a resource, or of children, which can belong to objects in
+// any shard.
+func (s *shown) share(r *Resource) *kube.Share {
+	if s.division.IsZero() {
+		return nil
+	}
+	share := &kube.Share{Division: s.division, Whole: true, Wanted: s.set}
+	if r != nil {
+		share.Namespaced = r.Namespaced
+		share.Whole = r.IsWhole
+	}
+	return share
+}
+
+func (s *shown) set() shards.Set {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wanted
+}
+
+// Show makes the streams show another shard, and waits until they have listed its objects. It returns false if the context
+// is done before.
+func (w *Watcher) Show(ctx context.Context, shard int) bool {
+	w.shown.mu.Lock()
+	w.shown.wanted = w.shown.wanted.With(shard)
+	w.shown.mu.Unlock()
+	select {
+	case <-w.relist(gatherGained, true):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Hide lets the streams forget the objects of a shard, soon.
+func (w *Watcher) Hide(shard int) {
+	w.shown.mu.Lock()
+	w.shown.wanted = w.shown.wanted.Without(shard)
+	w.shown.mu.Unlock()
+	w.relist(gatherLost, false)
+}
+
+// relist lists the objects in all streams after a delay, and returns a channel that is closed then.
+func (w *Watcher) relist(delay time.Duration, widens bool) <-chan struct{} {
+	w.shown.mu.Lock()
+	defer w.shown.mu.Unlock()
+	if known := w.shown.next; known != nil && (known.widens || !widens) {
+		return known.done
+	}
+	one := &relisting{done: make(chan struct{}), widens: widens}
+	w.shown.next = one
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return one.done
+	}
+	ctx := w.lifetime
+	w.running.Go(func() {
+		if !sleep.For(ctx, delay) {
+			return
+		}
+		w.shown.mu.Lock()
+		if w.shown.next == one {
+			w.shown.next = nil
+		}
+		w.shown.mu.Unlock()
+		for _, wait := range w.listAgain(one.widens) {
+			if !wait(ctx) {
+				return
+			}
+		}
+		close(one.done)
+	})
+	return one.done
+}
+
+// listAgain makes the streams list their objects again, and returns functions that wait for that.
+func (w *Watcher) listAgain(widens bool) (waits []func(context.Context) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.active {
+		for _, s := range r.streams.all() {
+			if widens || !r.IsWhole {
+				waits = append(waits, s.listAgain())
+			}
+		}
+	}
+	for _, s := range w.children {
+		if widens {
+			waits = append(waits, s.listAgain())
+		}
+	}
+	return waits
+}
