@@ -260,7 +260,7 @@ func (l *life) pass() {
 		}
 	}
 	e := l.workers.engine
-	wake, err := l.run(l.workers.newPass(e.resources.get(kex.String()), keyOf("a")))
+	wake, err := l.run(l.workers.newPass(e.resources.get(kex.String()), keyOf("a"), &l.workers.term))
 	l.rested = wake == 0 && err == nil && l.workers.engine.objects.of(keyOf("a")).reconciledVersion == strconv.Itoa(l.server.version)
 	if l.note("the pass ends: again in %s, %v", wake, err); l.dead {
 		l.start(true)

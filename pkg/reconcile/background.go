@@ -82,7 +82,7 @@ func (b *background) refresh() {
 
 // look does the work of refresh. The caller must hold the lock.
 func (b *background) look() {
-	now := b.resource.Cached(b.key.NamespacedName)
+	now := b.engine.cached(b.resource, b.key)
 	isAhead := b.seesWrites && now != nil && relist.IsOlder(now.GetResourceVersion(), b.seen.GetResourceVersion())
 	if now != nil && now != b.seen && now.GetUID() == b.uid && !isAhead {
 		b.show(now)
@@ -100,7 +100,7 @@ func (b *background) beginAnew() {
 	if b == nil {
 		return
 	}
-	now := b.resource.Cached(b.key.NamespacedName)
+	now := b.engine.cached(b.resource, b.key)
 	if now == nil || now.GetUID() != b.uid {
 		return
 	}
@@ -357,7 +357,7 @@ func (p *pass) stopBackgroundOfDeleted() {
 
 // syncBackground starts and stops daemons and timers to match the current object.
 func (p *pass) syncBackground(c *cycle) error {
-	if c.Deleting {
+	if c.Deleting || p.term.tenure.isOver() {
 		return nil
 	}
 	b := p.backgroundOf(p.session.Body(), len(c.Background) > 0)

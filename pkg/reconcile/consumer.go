@@ -69,6 +69,7 @@ func (c consumer) SetUp(ctx context.Context, found discovery.SelectedResource) (
 	r.indexer = c.newIndexer(r, handlers)
 	r.FillsIndices = r.indexer != nil
 	c.setUpChildren(r, found)
+	r.IsWhole = r.indexer != nil || r.asChild != nil
 	e.resources.put(r)
 	e.beginSeries(r)
 	e.startRollouts(ctx, r)
@@ -104,11 +105,18 @@ func (c consumer) Observe(_ context.Context, watched *watch.Resource, event obje
 	if e.Recorder != nil {
 		e.Recorder.Event(r.Resource.Resource, r.Declared, event)
 	}
-	if event.Type == "" && !r.isObservedOnly() {
-		e.objects.of(key).initial.Store(true)
-	}
 	if kind := r.asChild; kind != nil {
 		e.children.Observe(kind, event)
+	}
+	if e.isSharded() {
+		e.tenures.observing.RLock()
+		defer e.tenures.observing.RUnlock()
+		if !c.isExpected(key, event) {
+			return
+		}
+	}
+	if event.Type == "" && !r.isObservedOnly() {
+		e.objects.of(key).initial.Store(true)
 	}
 	if r.isAttended {
 		e.attentions.observe(key, event.Snapshot)
@@ -133,6 +141,13 @@ func (c consumer) Observe(_ context.Context, watched *watch.Resource, event obje
 		return
 	}
 	e.enqueue(key)
+}
+
+// isExpected reports whether an event is for this replica. What is known of an object of a shard that is
+// being given up can still change, but no object begins to be handled.
+func (c consumer) isExpected(key object.Key, event object.WatchEvent) bool {
+	t := c.engine.tenures.ofSnapshot(event.Snapshot)
+	return t != nil && (!t.isEnding() || c.engine.objects.has(key))
 }
 
 // BeginAnew lets the next pass over an object forget what is known of its versions.
@@ -180,7 +195,7 @@ func (c consumer) Forget(ctx context.Context, watched *watch.Resource, stream ob
 		r.indexer.Close()
 	}
 	_ = wait.PollUntilContextCancel(ctx, forgetPolling, true, func(context.Context) (bool, error) {
-		return !r.leaving.areRunning() && len(e.objects.in(stream)) == 0, nil
+		return !r.leaving.areDaemonsRunning() && len(e.objects.in(stream)) == 0, nil
 	})
 }
 

@@ -25,7 +25,7 @@ var withFinalizer = m{"metadata": m{"finalizers": []any{"kopf.zalando.org/KopfFi
 func TestDecisionIsRepeatedForEachVersion(t *testing.T) {
 	l, base := newLoneWithBase(t, m{}, labeled)
 	l.server.change(withFinalizer)
-	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
+	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"), &l.workers.term)
 	c, err := p.plan(t.Context(), object.NewBody(l.server.object))
 	if err != nil {
 		t.Fatal(err)

@@ -66,6 +66,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/reconcile/recording"
 	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/shards"
 	"github.com/kopf-go/kopf/pkg/storage"
 	"github.com/kopf-go/kopf/pkg/tracing"
 )
@@ -100,6 +101,8 @@ type Config struct {
 	Recorder *recording.Recorder
 	// Tracer makes spans. Nil disables them. It must have recovered the panics of users' code.
 	Tracer tracing.Tracer
+	// Division is how the objects are divided among replicas. If they are, HoldShard says what this one handles.
+	Division shards.Division
 	// Memos contains the operator's own values in memory. Nil means that there are none.
 	Memos *memo.Values
 	// Paused starts the engine with a pause, which SetPaused ends.
@@ -121,6 +124,7 @@ type Engine struct {
 
 	resources   resources
 	objects     objects
+	tenures     tenures
 	watcher     *watch.Watcher
 	backlog     *queue.Backlog
 	records     record.Keeper
@@ -184,6 +188,7 @@ func New(config Config) *Engine {
 	s := config.Settings
 	e := &Engine{
 		Config:          config,
+		tenures:         tenures{division: config.Division},
 		pause:           pauseState{paused: config.Paused, resumed: make(chan struct{})},
 		backlog:         queue.NewBacklog(s.Queueing.EventBacklog),
 		records:         record.Keeper{Storages: s.Persistence},
@@ -229,7 +234,7 @@ func New(config Config) *Engine {
 	})
 	e.watcher = watch.New(watch.Config{
 		Settings: s, Logger: config.Logger, REST: config.REST, HTTP: config.HTTP, Metrics: config.Metrics,
-		Source: config.Resources, Selectors: config.Handlers.Selectors(), Handlers: declared, Consumer: consumer{e},
+		Source: config.Resources, Selectors: config.Handlers.Selectors(), Handlers: declared, Consumer: consumer{e}, Division: config.Division,
 		Discovered: config.Discovered, Scoped: config.Scoped,
 	})
 	e.addConverger()

@@ -106,7 +106,7 @@ func (p *pass) startCalls(c *cycle) {
 			runner.Essences = essencesOf(c.packed)
 		}
 		runner.BeforeAttempt = func(context.Context) error {
-			if p.term.isStopping() {
+			if p.isInterrupted() {
 				return errInterrupted
 			}
 			return p.checkpoint(p.writes(), c, runner)
@@ -116,7 +116,7 @@ func (p *pass) startCalls(c *cycle) {
 	if runner := c.calls.runner; runner != nil {
 		runner.BeforeAttempt = func(context.Context) error {
 			switch {
-			case p.term.isStopping():
+			case p.isInterrupted():
 				return errInterrupted
 			case runner.Attempts > 0 && time.Since(p.began) >= p.engine.Settings.Execution.CheckpointInterval:
 				return errTakeTurns
@@ -127,6 +127,9 @@ func (p *pass) startCalls(c *cycle) {
 		runner.Start(p.term.calls, c.calls.Handlers)
 	}
 }
+
+// isInterrupted reports whether no handler of the object must be called anymore in this term.
+func (p *pass) isInterrupted() bool { return p.term.isStopping() || p.term.tenure.isOver() }
 
 // runners returns what calls the handlers of the plan.
 func (c *cycle) runners() []*call.Runner {

@@ -70,7 +70,7 @@ func TestEditsForAnEarlierObjectAreDropped(t *testing.T) {
 	next := w.successor()
 	w.show(next)
 	w.engine.backlog.Push(w.key, object.WatchEvent{Type: apiwatch.Modified, Snapshot: w.first})
-	p := w.newPass(w.engine.resources.get(kex.String()), w.key)
+	p := w.newPass(w.engine.resources.get(kex.String()), w.key, &w.term)
 	if err := p.handleEvents(t.Context(), next); err != nil || p.object.writes.HasEdits() {
 		t.Error("the edit is for the earlier object")
 	}

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -104,6 +105,9 @@ func (e *Engine) compareVersions(ctx context.Context) error {
 			return err
 		}
 		for _, v := range versions {
+			if e.isSharded() && e.tenures.of(v.Key.Namespace, cmp.Or(v.Now.UID, v.Seen.GetUID())) == nil {
+				continue
+			}
 			catchUp := func(s *objectState) { s.catchUp(v.Seen, v.Now, !r.Selection.IsEmpty()) }
 			e.whenFree(v.Key, catchUp, func(a *abandoned) { a.catchUp = catchUp })
 		}

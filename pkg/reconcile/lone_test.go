@@ -96,7 +96,7 @@ func (l *lone) show() {
 func (l *lone) begin() *pass {
 	l.t.Helper()
 	l.show()
-	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
+	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"), &l.workers.term)
 	l.engine.permits.Begin(p.key.Resource, nil)
 	l.next, l.err = p.begin(l.t.Context())
 	return p
@@ -133,7 +133,7 @@ func (l *lone) pass() (wake time.Duration, err error) {
 // look makes a pass without a new version of the watch.
 func (l *lone) look() (wake time.Duration, err error) {
 	l.t.Helper()
-	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
+	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"), &l.workers.term)
 	l.engine.permits.Begin(p.key.Resource, nil)
 	l.next, l.err = p.begin(l.t.Context())
 	return l.end(p)

@@ -117,7 +117,7 @@ func (p *pass) recordFailure(err error) time.Duration {
 	// The event uses only what is known about the object without reading it.
 	body := p.session.Body()
 	if body == nil {
-		cached := p.resource.Cached(p.key.NamespacedName)
+		cached := p.engine.cached(p.resource, p.key)
 		if cached == nil {
 			return delay
 		}

@@ -72,12 +72,12 @@ func (p *pass) writes() context.Context {
 	return p.loan.writes
 }
 
-func (w *workers) newPass(r *resource, key object.Key) *pass {
+func (w *workers) newPass(r *resource, key object.Key, in *term) *pass {
 	e := w.engine
-	p := &pass{target: target{engine: e, resource: r, key: key, object: e.objects.of(key)}, term: &w.term, isOpen: always}
+	p := &pass{target: target{engine: e, resource: r, key: key, object: e.objects.of(key)}, term: in, isOpen: always}
 	if e.storesElsewhere {
 		begun := make(chan struct{})
-		p.loan = &loan{begun: begun, writes: e.permits.With(w.writes, key.Resource, func() { close(begun) })}
+		p.loan = &loan{begun: begun, writes: e.permits.With(in.writes, key.Resource, func() { close(begun) })}
 	}
 	lastBody := func() *object.Body {
 		if p.session == nil {
@@ -109,6 +109,10 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 	if r == nil || !e.watcher.WaitForIndices(w.stopping) {
 		return ctrl.Result{}, nil
 	}
+	term := w.termOf(r, key)
+	if term == nil {
+		return ctrl.Result{}, nil
+	}
 	e.erasures.Begin(w.writes, w.stopping, key) // no pass over a former object is running
 	if r.isObservedOnly() && r.Cached(key.NamespacedName) != nil {
 		return ctrl.Result{}, nil // it had vanished, and is back
@@ -121,8 +125,14 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 		t.object.background.beginAnew()
 	}
 
-	cached := r.Cached(key.NamespacedName)
+	if term.tenure.isEnding() {
+		return w.runInWorker(w.newPass(r, key, term)), nil
+	}
+	cached := e.cached(r, key)
 	delay := time.Until(t.object.notBefore)
+	if term.tenure.isOver() {
+		delay = max(delay, validityPolling)
+	}
 	if cached != nil {
 		// Another writer may keep undoing the writes of the operator.
 		delay = max(delay, e.writer.ContentionDelay(key, cached))
@@ -135,7 +145,7 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 		// Event handlers are called before anything else, one after another. If there is no slot for
 		// them, the slots request another pass.
 		if slot := e.slots.Take(call.Claim{Key: key}); slot != nil {
-			p := w.newPass(r, key)
+			p := w.newPass(r, key, term)
 			w.detach(p, func() (*call.Call, nextPass, error) { return w.runAfterEvents(p, cached, slot) })
 		}
 		return ctrl.Result{}, nil
@@ -144,8 +154,11 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 		t.object.failures = 0
 		return w.endTurn(key, never, nextPass{}), nil
 	}
-	return w.runInWorker(w.newPass(r, key)), nil
+	return w.runInWorker(w.newPass(r, key, term)), nil
 }
+
+// validityPolling is when the next pass begins over an object whose shard the replica may not hold anymore.
+const validityPolling = time.Second
 
 // workerPatience is how long a worker waits for the part of a pass that calls no handlers: filters of users may never
 // return, and a pause waits for the workers. It does not wait for a storage that takes long.
@@ -208,7 +221,7 @@ func (w *workers) runAfterEvents(p *pass, cached *object.Snapshot, slot *call.Ru
 		defer w.engine.permits.Continue(p.key.Resource) // also if the goroutine ends: attach returns it
 		defer recovered(&err)
 		defer w.engine.slots.Return(slot)
-		return p.handleEvents(w.calls, cached)
+		return p.handleEvents(p.term.calls, cached)
 	}()
 	if err != nil {
 		return nil, nextPass{}, err
@@ -231,7 +244,10 @@ func (p *pass) begin(ctx context.Context) (next nextPass, err error) {
 	defer recovered(&err)
 	defer p.endIfGone()
 
-	cached := p.resource.Cached(p.key.NamespacedName)
+	cached := p.engine.cached(p.resource, p.key)
+	if p.term.tenure.isEnding() {
+		return p.leaveShard(ctx, cached)
+	}
 	if last := p.vanished(cached); last != nil {
 		return p.leaveVanished(ctx, last)
 	}

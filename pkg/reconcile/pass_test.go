@@ -99,7 +99,7 @@ func TestDaemonsOfForgottenObjectsKnowWhy(t *testing.T) {
 				if _, err := e.Reconcile(t.Context(), e.keys[0]); err != nil {
 					t.Fatal(err)
 				}
-				if len(r.leaving.running) > 0 == watched {
+				if len(r.leaving.all) > 0 == watched {
 					t.Errorf("the end of the daemon is awaited: %t", !watched)
 				}
 				synctest.Wait()

@@ -17,7 +17,6 @@ import (
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
@@ -190,27 +189,4 @@ func (rs *resources) all() []*resource {
 	rs.mu.RLock()
 	defer rs.mu.RUnlock()
 	return slices.SortedFunc(maps.Values(rs.byName), func(a, b *resource) int { return strings.Compare(a.Name, b.Name) })
-}
-
-// groups contains the daemons of objects. It is safe for concurrent use.
-type groups struct {
-	mu      sync.Mutex
-	running []*daemons.Group
-}
-
-func (g *groups) add(group *daemons.Group) {
-	if !group.HasRunningDaemons() {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.running = append(g.running, group)
-}
-
-// areRunning reports whether any of the daemons has not ended yet.
-func (g *groups) areRunning() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.running = slices.DeleteFunc(g.running, func(group *daemons.Group) bool { return !group.HasRunningDaemons() })
-	return len(g.running) > 0
 }

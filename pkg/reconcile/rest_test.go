@@ -191,7 +191,7 @@ func BenchmarkPassAfterRestart(b *testing.B) {
 
 func BenchmarkDetect(b *testing.B) {
 	e := atRest(b, 1)
-	p := e.newPass(e.engine.resources.get(kex.String()), e.keys[0])
+	p := e.newPass(e.engine.resources.get(kex.String()), e.keys[0], &e.term)
 	body := p.resource.Cached(e.keys[0].NamespacedName).Body()
 	body.Raw() // decoded before the measurement
 	b.ReportAllocs()

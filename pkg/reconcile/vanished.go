@@ -147,7 +147,7 @@ func (p *pass) leaveSight(ctx context.Context, last *object.Snapshot) (next next
 		p.object.writes.Add(b.takeEdits()...)
 	}
 	decide := func(ctx context.Context, body *object.Body) (plan.Decision, error) {
-		isBack := p.resource.Cached(p.key.NamespacedName) != nil
+		isBack := p.engine.cached(p.resource, p.key) != nil
 		if isBack || p.isHeldForDeletion(body) { // its handlers are called
 			return plan.Decision{}, nil
 		}

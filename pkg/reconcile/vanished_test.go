@@ -135,7 +135,7 @@ func TestVanishedObjectIsBack(t *testing.T) {
 			l, _ := newSelected(t)
 			cached := l.resource().Cached(keyOf("a").NamespacedName)
 			l.vanish()
-			p := l.newPass(l.resource(), keyOf("a"))
+			p := l.newPass(l.resource(), keyOf("a"), &l.workers.term)
 			p.whereabouts = &whereabouts{cached.GetUID(), exists}
 			l.show()
 			told := l.engine.objects.reappear(keyOf("a"))

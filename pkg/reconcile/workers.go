@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
+	"github.com/kopf-go/kopf/pkg/shards"
 )
 
 // Work handles the objects until the context is done, except during pauses. On shutdown, it
@@ -56,7 +57,7 @@ func (e *Engine) workUntilPause(ctx, active context.Context, standby bool) error
 	if standby && !e.catchUp(active) {
 		return nil
 	}
-	w := &workers{engine: e}
+	w := &workers{engine: e, active: active}
 	var end func()
 	w.term, end = e.begin(active)
 	defer end()
@@ -74,6 +75,8 @@ type term struct {
 	// continue during the grace period, which begins when stopping is closed.
 	calls, writes context.Context
 	stopping      <-chan struct{}
+	// tenure is that of the shard of the objects. Nil: they are in none, or this replica does not hold the shard.
+	tenure *tenure
 }
 
 // isStopping reports whether no handler is called anymore.
@@ -98,11 +101,18 @@ func (e *Engine) begin(ctx context.Context) (t term, end func()) {
 	stopGrace := context.AfterFunc(ctx, func() {
 		period := e.Settings.Execution.GracePeriod
 		reason := errors.New("the operator is stopping")
+		switch cause := context.Cause(ctx); {
+		case errors.Is(cause, shards.ErrLost):
+			cancelBoth(cause)
+			return
+		case errors.Is(cause, shards.ErrMoved):
+			reason = errLeaving
+		}
 		time.AfterFunc(period-e.writingTime(), func() { cancelCalls(reason) })
 		time.AfterFunc(period, func() { cancelBoth(reason) })
 	})
 	stopAbort := context.AfterFunc(e.abortContext, func() { cancelBoth(context.Cause(e.abortContext)) })
-	return term{calls, writes, ctx.Done()}, func() {
+	return term{calls: calls, writes: writes, stopping: ctx.Done()}, func() {
 		stopGrace()
 		stopAbort()
 		cancelBoth(nil)
@@ -141,6 +151,7 @@ func (e *Engine) IsAborted() bool { return e.abortContext.Err() != nil }
 // workers make passes until the next pause or until the operator stops.
 type workers struct {
 	engine *Engine
+	active context.Context // until the next pause, or the end
 	term
 	// detached are the passes that have returned their worker.
 	detached sync.WaitGroup
@@ -249,6 +260,9 @@ func (w *workers) open(ctx context.Context, waiting workqueue.TypedRateLimitingI
 			return nil //nolint:nilerr // the end of the operator is no failure
 		}
 		for _, snapshot := range r.Objects() {
+			if e.isOthers(snapshot) {
+				continue
+			}
 			e.whenFree(r.Key(snapshot), (*objectState).reopen, func(a *abandoned) { a.reopened = true })
 		}
 		q.AddInitial(e.objects.in(object.StreamKey{Resource: r.Name})...) // including objects that are gone

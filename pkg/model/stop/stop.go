@@ -22,9 +22,10 @@ const (
 	Abandoned                         // the operator no longer waits for it
 	Misfit                            // the object no longer fits the Go type of the handler
 	LeadershipLost                    // another replica may lead by now: nothing is written anymore
+	Moved                             // another replica takes over the object
 )
 
-var names = [...]string{"deleted", "mismatch", "paused", "exiting", "signaled", "canceled", "abandoned", "misfit", "leadershipLost"}
+var names = [...]string{"deleted", "mismatch", "paused", "exiting", "signaled", "canceled", "abandoned", "misfit", "leadershipLost", "moved"}
 
 // Has reports whether the set contains all of the given reasons.
 func (r Reason) Has(reason Reason) bool { return r&reason == reason }

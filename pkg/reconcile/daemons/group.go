@@ -191,6 +191,28 @@ func (g *Group) forgetIfStopped() {
 	}
 }
 
+// Cancel stops all handlers for good, and cancels the contexts of those that are running.
+func (g *Group) Cancel(cause error, reason stop.Reason) {
+	g.supervisor.mu.Lock()
+	defer g.supervisor.mu.Unlock()
+	g.closed = true
+	for _, w := range g.workers {
+		if w.phase == running {
+			w.setStopReason(reason | stop.Canceled)
+			w.cancel(cause) // before the stages, which would cancel with another cause
+		}
+		w.requestStop(reason)
+	}
+	g.forgetIfStopped()
+}
+
+// IsActive reports whether a handler has not returned, or waits for its next call. Abandoned handlers count.
+func (g *Group) IsActive() bool {
+	g.supervisor.mu.Lock()
+	defer g.supervisor.mu.Unlock()
+	return slices.ContainsFunc(g.workers, (*worker).isActive)
+}
+
 // HasRunningDaemons reports whether a daemon is running that must return before the
 // object may be released. Timers, abandoned daemons, and daemons that wait for their
 // next attempt do not count.
