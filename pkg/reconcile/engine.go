@@ -155,6 +155,9 @@ type Engine struct {
 
 	pause   pauseState
 	leading atomic.Bool // Work is running
+	// exiting is set when Work must end, and over is closed when it has ended.
+	exiting atomic.Bool
+	over    chan struct{}
 	// abortContext is done when handlers must end immediately; abort ends it.
 	abortContext context.Context
 	abort        context.CancelCauseFunc
@@ -199,6 +202,7 @@ func New(config Config) *Engine {
 		children:        triggers.NewChildren(),
 		detached:        map[object.Key]*pass{},
 		abandoned:       map[object.Key]*abandoned{},
+		over:            make(chan struct{}),
 		supervisor:      daemons.New(daemons.Options{Backoff: s.Execution.Backoff, CancellationPolling: s.Background.CancellationPolling}),
 	}
 	isDefault := reflect.ValueOf(s.Execution.Lifecycle).Pointer() == reflect.ValueOf(lifecycles.AllAtOnce).Pointer()

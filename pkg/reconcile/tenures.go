@@ -31,8 +31,9 @@ import (
 // tenure is the time in which this replica holds a shard.
 type tenure struct {
 	shard   int
+	lease   Lease
 	holding context.Context // until the shard must be given up
-	isValid func() bool     // whether the replica certainly holds the shard
+	kept    context.Context // until its Lease is lost, or the operator is aborted
 	// leaving are the daemons and timers of objects that are forgotten already.
 	leaving groups
 
@@ -41,6 +42,17 @@ type tenure struct {
 	term    term
 	end     func() // ends the term
 }
+
+// Lease says whether this replica holds a shard. It is safe for concurrent use.
+type Lease interface {
+	// Valid reports whether no other replica can hold the shard now. It takes no locks.
+	Valid() bool
+	// Lost returns a channel that is closed when another replica can hold the shard.
+	Lost() <-chan struct{}
+}
+
+// errLost is the cause of the contexts of handlers when the Lease of a shard is lost.
+var errLost = errors.New("the lease of the shard is lost")
 
 // errLeaving is the cause of the contexts of handlers that have not returned when another replica must take over.
 var errLeaving = errors.New("another replica takes over the object")
@@ -86,7 +98,7 @@ func (t *tenures) remove(one *tenure) {
 func (t *tenure) isEnding() bool { return t != nil && t.holding.Err() != nil }
 
 // isLost reports whether another replica may hold the shard already.
-func (t *tenure) isLost() bool { return errors.Is(context.Cause(t.holding), shards.ErrLost) }
+func (t *tenure) isLost() bool { return t.kept.Err() != nil }
 
 // termIn returns the term of the tenure, as long as some workers work.
 func (t *tenure) termIn(w *workers) *term {
@@ -95,9 +107,9 @@ func (t *tenure) termIn(w *workers) *term {
 	if t.workers != w {
 		t.endTerm()
 		ctx, cancel := context.WithCancelCause(w.active)
-		stop := context.AfterFunc(t.holding, func() { cancel(context.Cause(t.holding)) })
+		stop := context.AfterFunc(t.holding, func() { cancel(errLeaving) })
 		var end func()
-		t.term, end = w.engine.begin(ctx)
+		t.term, end = w.engine.begin(ctx, t.kept)
 		t.term.tenure = t
 		t.workers = w
 		t.end = func() {
@@ -117,7 +129,7 @@ func (t *tenure) endTerm() {
 }
 
 // isOver reports whether no handler can be called anymore: the shard must be given up, or it may be lost.
-func (t *tenure) isOver() bool { return t != nil && (t.isEnding() || !t.isValid()) }
+func (t *tenure) isOver() bool { return t != nil && (t.isEnding() || !t.lease.Valid()) }
 
 // isSharded reports whether the objects are divided among replicas.
 func (e *Engine) isSharded() bool { return !e.Division.IsZero() }
@@ -136,18 +148,26 @@ func (e *Engine) cached(r *resource, key object.Key) *object.Snapshot {
 	return snapshot
 }
 
-// HoldShard handles the objects of a shard until the context is done, and returns when nothing handles them anymore. The
-// function must report whether the replica certainly holds the shard now. With the cause shards.ErrLost, another
-// replica may handle the objects already: handlers are canceled, and nothing is written. With any other cause, they
-// end as at a shutdown. Code of users that never returns holds HoldShard up for ever.
-func (e *Engine) HoldShard(ctx context.Context, shard int, isValid func() bool) {
+// HoldShard handles the objects of a shard until the context is done, and returns when nothing handles them anymore: handlers
+// end as at a shutdown. If the Lease is lost, another replica may handle the objects already: handlers are canceled, and
+// nothing is written. Code of users that never returns holds HoldShard up for ever.
+func (e *Engine) HoldShard(ctx context.Context, shard int, lease Lease) {
 	select {
 	case <-e.Ready():
 	case <-ctx.Done():
 		return
 	}
 	if e.watcher.Show(ctx, shard) {
-		t := &tenure{shard: shard, holding: ctx, isValid: isValid}
+		kept, lose := context.WithCancelCause(e.abortContext)
+		defer lose(nil)
+		go func() {
+			select {
+			case <-lease.Lost():
+				lose(errLost)
+			case <-kept.Done():
+			}
+		}()
+		t := &tenure{shard: shard, lease: lease, holding: ctx, kept: kept}
 		e.takeOver(t)
 		<-ctx.Done()
 		e.drain(t)
@@ -190,13 +210,16 @@ func (e *Engine) drain(t *tenure) {
 	e.tenures.observing.Unlock() //nolint:staticcheck // it waits for others
 
 	late := time.After(e.Settings.Execution.GracePeriod + reportDelay)
-	for !e.endTenure(t) {
+	for !e.exiting.Load() && !e.endTenure(t) {
 		select {
 		case <-late:
 			e.reportUndrained(t)
 		default:
 		}
 		time.Sleep(drainPolling)
+	}
+	if e.exiting.Load() { // all shards end together
+		<-e.over
 	}
 	t.mu.Lock()
 	t.endTerm()
@@ -273,7 +296,7 @@ func (t *tenure) leave(b *background) {
 		return
 	}
 	if t.isLost() {
-		b.group.Cancel(shards.ErrLost, stop.LeadershipLost)
+		b.group.Cancel(errLost, stop.LeadershipLost)
 	}
 	t.leaving.add(b.group)
 }

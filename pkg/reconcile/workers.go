@@ -16,7 +16,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
-	"github.com/kopf-go/kopf/pkg/shards"
 )
 
 // Work handles the objects until the context is done, except during pauses. On shutdown, it
@@ -25,7 +24,9 @@ import (
 // first, while the workers can still write their edits.
 func (e *Engine) Work(ctx context.Context) error {
 	e.leading.Store(true)
+	defer close(e.over)
 	defer e.leading.Store(false)
+	defer context.AfterFunc(ctx, func() { e.exiting.Store(true) })()
 	defer e.undeclared.Stop()
 	defer e.erasures.Stop()
 	standby := e.watcher.HasBegun()
@@ -34,7 +35,7 @@ func (e *Engine) Work(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	whole, end := e.begin(ctx)
+	whole, end := e.begin(ctx, e.abortContext)
 	defer end()
 	e.supervisor.Begin(ctx)
 	defer e.supervisor.Stop(whole.calls) // stops the rest, which no pause has stopped
@@ -59,7 +60,7 @@ func (e *Engine) workUntilPause(ctx, active context.Context, standby bool) error
 	}
 	w := &workers{engine: e, active: active}
 	var end func()
-	w.term, end = e.begin(active)
+	w.term, end = e.begin(active, e.abortContext)
 	defer end()
 	c, err := w.controller()
 	if err != nil {
@@ -90,8 +91,8 @@ func (t term) isStopping() bool {
 }
 
 // begin returns a term that lasts until the context is done. Its writes end a grace period later, and its calls as much
-// earlier as the writes may need. Both end when the operator is aborted.
-func (e *Engine) begin(ctx context.Context) (t term, end func()) {
+// earlier as the writes may need. Both end at once when the other context is done: another replica may handle the objects.
+func (e *Engine) begin(ctx, kept context.Context) (t term, end func()) {
 	calls, cancelCalls := context.WithCancelCause(context.WithoutCancel(ctx))
 	writes, cancelWrites := context.WithCancelCause(context.WithoutCancel(ctx))
 	cancelBoth := func(reason error) {
@@ -101,17 +102,13 @@ func (e *Engine) begin(ctx context.Context) (t term, end func()) {
 	stopGrace := context.AfterFunc(ctx, func() {
 		period := e.Settings.Execution.GracePeriod
 		reason := errors.New("the operator is stopping")
-		switch cause := context.Cause(ctx); {
-		case errors.Is(cause, shards.ErrLost):
-			cancelBoth(cause)
-			return
-		case errors.Is(cause, shards.ErrMoved):
+		if errors.Is(context.Cause(ctx), errLeaving) {
 			reason = errLeaving
 		}
 		time.AfterFunc(period-e.writingTime(), func() { cancelCalls(reason) })
 		time.AfterFunc(period, func() { cancelBoth(reason) })
 	})
-	stopAbort := context.AfterFunc(e.abortContext, func() { cancelBoth(context.Cause(e.abortContext)) })
+	stopAbort := context.AfterFunc(kept, func() { cancelBoth(context.Cause(kept)) })
 	return term{calls: calls, writes: writes, stopping: ctx.Done()}, func() {
 		stopGrace()
 		stopAbort()

@@ -11,7 +11,6 @@
 package shards
 
 import (
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/bits"
@@ -171,11 +170,3 @@ func (s Set) String() string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-// The reasons why a replica must give a shard up.
-var (
-	// ErrMoved means that another replica must hold it, and waits.
-	ErrMoved = errors.New("another replica must hold the shard")
-	// ErrLost means that another replica may hold it already.
-	ErrLost = errors.New("the lease of the shard is lost")
-)
