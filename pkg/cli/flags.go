@@ -41,6 +41,8 @@ func (f *flags) define(set *pflag.FlagSet) {
 	defineGroup(set, "Replicas", func(set *pflag.FlagSet) {
 		r := &f.settings.Replicas
 		set.BoolVar(&r.LeaderElection, "leader-elect", r.LeaderElection, "elect a leader among the replicas; the others stand by")
+		set.IntVar(&r.Shards, "shards", r.Shards, "divide the objects into this `number` of shards, and handle those of some of them; the other replicas handle the others")
+		set.StringVar((*string)(&r.ShardKey), "shard-key", "", "what decides which shard an object is in: uid (the default) or namespace")
 		set.StringVar(&r.LeaseName, "lease-name", r.LeaseName, "the `name` of the lease that the leader holds (default: settings.Name, or "+settings.DefaultLeaseName+")")
 		set.StringVar(&r.LeaseNamespace, "lease-namespace", r.LeaseNamespace, "the `namespace` of the lease (default: the namespace of the pod or of the kubeconfig)")
 	})

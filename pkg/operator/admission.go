@@ -58,8 +58,9 @@ type admission struct {
 	once     sync.Once     // closes it
 	// standsBy is set if another replica may lead instead. converted is closed when the leader may handle the
 	// objects: the cluster lets it convert them, and they are listed in that way.
-	standsBy  bool
-	converted chan struct{}
+	standsBy      bool
+	converted     chan struct{}
+	onceConverted sync.Once // closes it
 
 	mu       sync.Mutex
 	reported map[string]bool // the problems of the last discovery
@@ -73,7 +74,7 @@ func (o *Operator) newAdmission(mgr manager.Manager, s settings.Settings) (*admi
 		handlers: o.handlers.Admission(), conversions: o.conversions, resources: &resourceMap{},
 		logger: o.options.Logger.WithName("admission"),
 		delay:  s.Admission.ShutdownDelay, stopping: make(chan struct{}), unneeded: make(chan struct{}), reached: make(chan struct{}),
-		standsBy: s.Replicas.LeaderElection || o.inManager, converted: make(chan struct{}),
+		standsBy: s.Replicas.LeaderElection || s.Replicas.Shards > 0 || o.inManager, converted: make(chan struct{}),
 	}
 	a.stays = s.Admission.Managed == "" || !s.Admission.RemoveOnExit && a.standsBy
 	server := s.Admission.Server
@@ -88,7 +89,7 @@ func (o *Operator) newAdmission(mgr manager.Manager, s settings.Settings) (*admi
 		server = unreachableServer
 	case server == nil:
 		return nil, o.noServerError()
-	case s.Replicas.LeaderElection:
+	case s.Replicas.LeaderElection || s.Replicas.Shards > 0:
 		if err := checkReplicas(server); err != nil {
 			return nil, err
 		}
@@ -388,7 +389,7 @@ func (a *admission) maintain(ctx context.Context, isLost func() bool, work func(
 	if len(a.conversions) > 0 && a.waitPublished(ctx) && a.server.configurations.AwaitWritten(ctx) {
 		a.waitRelisted()
 	}
-	close(a.converted)
+	a.onceConverted.Do(func() { close(a.converted) })
 	err := work(ctx)
 	if !isLost() {
 		if !a.stays {

@@ -31,17 +31,17 @@ func eventComponent(s settings.Settings) string {
 	return settings.DefaultPostingComponent
 }
 
-// leaseOf returns the lease of the leader election, or an empty name without an election.
+// leaseOf returns the lease of the replicas, or an empty name if there is only one.
 func leaseOf(r settings.Replicas) types.NamespacedName {
-	if !r.LeaderElection {
+	if !r.LeaderElection && r.Shards == 0 {
 		return types.NamespacedName{}
 	}
 	return types.NamespacedName{Namespace: cmp.Or(r.LeaseNamespace, podNamespace()), Name: r.LeaseName}
 }
 
-// leaseName returns the lease as namespace and name, or "" without an election.
+// leaseName returns the lease of the replicas as namespace and name, or "" if there is only one.
 func leaseName(r settings.Replicas) string {
-	if !r.LeaderElection {
+	if !r.LeaderElection && r.Shards == 0 {
 		return ""
 	}
 	return leaseOf(r).String()

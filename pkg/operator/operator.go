@@ -310,7 +310,8 @@ func (o *Operator) unsupportedInManager() error {
 		isSet         bool
 		name, instead string
 	}{
-		{s.Replicas != defaults.Replicas, "Replicas", "set LeaderElection and LeaderElectionID in the options of the manager"},
+		{s.Replicas.LeaderElection, "Replicas.LeaderElection", "set LeaderElection and LeaderElectionID in the options of the manager"},
+		{s.Replicas.Shards == 0 && s.Replicas != defaults.Replicas, "Replicas", "set LeaderElection and LeaderElectionID in the options of the manager"},
 		{s.Metrics.Address != defaults.Metrics.Address, "Metrics.Address", "set Metrics in the options of the manager"},
 		{s.Metrics.Secure != defaults.Metrics.Secure, "Metrics.Secure", "set Metrics in the options of the manager"},
 		{s.Networking.QPS != defaults.Networking.QPS, "Networking.QPS", "set QPS in the rest.Config of the manager"},

@@ -22,6 +22,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/recording"
 	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/shards/ring"
 )
 
 // replica is one process of an operator: it watches, serves reviews, and serves the health
@@ -33,6 +34,7 @@ type replica struct {
 	logger   logr.Logger
 
 	engine    *reconcile.Engine
+	ring      *ring.Ring       // nil without shards
 	peering   *peering.Peering // nil if it runs standalone
 	admission *admission       // nil without admission handlers
 	reviews   http.Handler     // answers admission reviews
@@ -89,14 +91,14 @@ func (o *Operator) newReplica(mgr manager.Manager) (*replica, error) {
 		Handlers: o.handlers, Settings: s, Logger: r.logger, Memos: o.memos,
 		REST: mgr.GetConfig(), HTTP: connected, Client: mgr.GetClient(),
 		Resources: resources, Poster: r.recorder, Metrics: measured, Context: call.add,
-		Recorder: recorded, Tracer: guardTracer(o.options.Tracer, r.logger),
+		Division: divisionOf(s.Replicas), Recorder: recorded, Tracer: guardTracer(o.options.Tracer, r.logger),
 	}
 	if !s.Peering.Standalone {
 		namespaces, followsScope := peering.NamespacesOf(s)
 		r.peering, err = peering.New(mgr.GetConfig(), mgr.GetHTTPClient(), peering.Options{
 			Settings: s.Peering, Logger: r.logger.WithName("peering"),
 			Namespaced: followsScope || len(namespaces) > 0, Namespaces: namespaces,
-			Lease: leaseName(s.Replicas), FieldManager: fieldManager(s),
+			Lease: leaseName(s.Replicas), Silent: s.Replicas.Shards > 0, FieldManager: fieldManager(s),
 			Notify: func(paused bool) { r.engine.SetPaused(paused) },
 		})
 		if err != nil {
@@ -121,6 +123,12 @@ func (o *Operator) newReplica(mgr manager.Manager) (*replica, error) {
 		}
 	}
 	r.engine = reconcile.New(config)
+	if s.Replicas.Shards > 0 {
+		r.ring, err = r.newRing(mgr)
+		if err != nil {
+			return nil, err
+		}
+	}
 	if err := r.addActivity(mgr); err != nil {
 		return nil, err
 	}
@@ -234,6 +242,9 @@ func (r *replica) runLeader(ctx context.Context) (err error) {
 	leading, resign := r.leadership.begin(r.abortIfLost(ctx))
 	defer func() { resign(err) }()
 	lead := func(leading context.Context) error {
+		if r.ring != nil {
+			return r.share(leading)
+		}
 		defer r.operator.cleanUp(leading)
 		return r.admission.maintain(leading, func() bool { return r.waitLost(ctx) }, r.work)
 	}

@@ -3,6 +3,7 @@ package peering
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -30,6 +31,9 @@ type member struct {
 	// show receives what the member sees, even if nothing has changed.
 	show func(view)
 
+	announced atomic.Bool   // the operator has an entry, or should have one
+	announces chan struct{} // that has changed
+
 	served       chan struct{} // the resource has appeared
 	apis         chan peeringAPI
 	states       chan peeringState
@@ -53,13 +57,15 @@ type view struct {
 }
 
 func newMember(target Target, group string, options Options, find findFunc) *member {
-	return &member{
+	m := &member{
 		settings: options.Settings, identity: options.Identity, lease: options.Lease, target: target, group: group,
-		logger: options.Logger.WithValues("peering", target.Name, "namespace", target.Namespace, "group", group),
-		find:   func(ctx context.Context) (peeringAPI, error) { return find(ctx, target, group) },
-		served: make(chan struct{}), apis: make(chan peeringAPI), states: make(chan peeringState),
+		logger:    options.Logger.WithValues("peering", target.Name, "namespace", target.Namespace, "group", group),
+		find:      func(ctx context.Context) (peeringAPI, error) { return find(ctx, target, group) },
+		announces: make(chan struct{}, 1), served: make(chan struct{}), apis: make(chan peeringAPI), states: make(chan peeringState),
 		renewal: newDeadlineTimer(), expiry: newDeadlineTimer(),
 	}
+	m.announced.Store(!options.Silent)
+	return m
 }
 
 // run takes part in the peering until the context is done, then leaves it.
@@ -81,6 +87,8 @@ func (m *member) run(ctx context.Context) {
 			if state, ok := m.renewEntry(ctx); ok {
 				m.handleState(ctx, state)
 			}
+		case <-m.announces:
+			m.followAnnouncement(ctx)
 		case <-m.expiry.C:
 			m.refresh(ctx)
 		case <-ctx.Done():
@@ -121,9 +129,11 @@ func (m *member) handleState(ctx context.Context, s peeringState) {
 	// to work.
 	if !m.objectExists {
 		m.objectExists = true
-		if state, ok := m.renewEntry(ctx); ok {
-			s = state
-			m.version = state.version
+		if m.announced.Load() {
+			if state, ok := m.renewEntry(ctx); ok {
+				s = state
+				m.version = state.version
+			}
 		}
 	}
 
@@ -141,6 +151,9 @@ func (m *member) handleState(ctx context.Context, s peeringState) {
 	d := Decide(records, m.identity, m.settings.Priority, now)
 	m.publish(view{decision: d})
 	m.expiry.set(d.Until)
+	if !m.announced.Load() {
+		return
+	}
 
 	// Renew the entry if the object has none of this operator, or an expired one. Do not write at
 	// once after a write: a peer whose clock is far ahead may remove the entry each time, and a
@@ -152,6 +165,31 @@ func (m *member) handleState(ctx context.Context, s peeringState) {
 		}
 	}
 	m.prune(ctx, s, d.Dead)
+}
+
+// announce makes the entry of the operator, or removes it. It does not wait.
+func (m *member) announce(announced bool) {
+	m.announced.Store(announced)
+	select {
+	case m.announces <- struct{}{}:
+	default: // the last change is not followed yet
+	}
+}
+
+// followAnnouncement does what announce has requested, if the object is known. Otherwise, the first state does it.
+func (m *member) followAnnouncement(ctx context.Context) {
+	if !m.objectExists {
+		return
+	}
+	if !m.announced.Load() {
+		m.renewal.set(time.Time{})
+		m.removeEntry(ctx)
+		m.mayHaveEntry = false
+		return
+	}
+	if state, ok := m.renewEntry(ctx); ok {
+		m.handleState(ctx, state)
+	}
 }
 
 func (m *member) publish(v view) {

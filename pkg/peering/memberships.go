@@ -56,6 +56,7 @@ func (p *Peering) startMembership(namespace string) *membership {
 	}
 	for _, group := range groups() {
 		m := newMember(target, group, p.options, p.find)
+		m.announced.Store(p.announced)
 		m.isNeeded = func() bool {
 			p.mu.Lock()
 			defer p.mu.Unlock()

@@ -29,6 +29,8 @@ type Options struct {
 	// Only the leader takes part in the peering: an entry of another replica belongs to a
 	// former leader that did not remove it. Default: none, for a single replica.
 	Lease string
+	// Silent starts without entries. Announce makes them.
+	Silent bool
 	// FieldManager is the field manager of the writes. Default: that of the client.
 	FieldManager string
 	// Logger receives the log.
@@ -50,6 +52,7 @@ type Peering struct {
 	ctx         context.Context // of Run; nil: not running
 	running     sync.WaitGroup
 	memberships map[string]*membership // by namespace; "" is the cluster
+	announced   bool
 	notified    bool
 	paused      bool
 }
@@ -76,7 +79,7 @@ func newPeering(find findFunc, options Options) *Peering {
 	if !options.Namespaced {
 		options.Namespaces = []string{""}
 	}
-	return &Peering{options: options, find: find, memberships: map[string]*membership{}}
+	return &Peering{options: options, find: find, announced: !options.Silent, memberships: map[string]*membership{}}
 }
 
 // Run takes part in the peerings until the context is done. Then it removes the entries
@@ -109,6 +112,19 @@ func (p *Peering) RunDuring(ctx context.Context, work func(context.Context) erro
 		<-stopped
 	}()
 	return work(ctx)
+}
+
+// Announce makes or removes the entries of the operator. It does not wait. Peers do not know of an operator without
+// entries, but it can be paused by theirs.
+func (p *Peering) Announce(announced bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.announced = announced
+	for _, membership := range p.memberships {
+		for _, m := range membership.members {
+			m.announce(announced)
+		}
+	}
 }
 
 // Discovered looks for peering objects at once if their resources were missing, and are among those
