@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/shards"
 )
@@ -34,6 +35,8 @@ type tenure struct {
 	lease   Lease
 	holding context.Context // until the shard must be given up
 	kept    context.Context // until its Lease is lost, or the operator is aborted
+	// asked is the queue that has been asked for passes over all objects that are left. Only drain uses it.
+	asked *queue.Queue
 	// leaving are the daemons and timers of objects that are forgotten already.
 	leaving groups
 
@@ -237,12 +240,15 @@ func (e *Engine) endTenure(t *tenure) (ended bool) {
 	left := e.keysIn(t)
 	q := e.currentQueue()
 	for _, key := range left {
-		if q != nil {
+		busy, next := q.Of(key)
+		if q != nil && !busy && (next.IsZero() || t.asked != q) { // a retry after a failure has its time
 			q.Add(key)
-		} else if e.detached[key] == nil {
+		}
+		if q == nil && e.detached[key] == nil {
 			t.leave(e.objects.remove(key, t.reason()))
 		}
 	}
+	t.asked = q
 	if len(left) > 0 || t.leaving.areActive() {
 		return false
 	}

@@ -18,9 +18,10 @@ import (
 
 // replica is one of two processes of an operator.
 type replica struct {
-	isCut atomic.Bool // nothing reaches the API server
-	stop  func()
-	ended chan struct{}
+	isCut  atomic.Bool  // nothing reaches the API server
+	wasCut atomic.Int64 // when that began last, in nanoseconds
+	stop   func()
+	ended  chan struct{}
 }
 
 // connect returns the connection of the replica.
