@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
@@ -219,7 +220,7 @@ func (e *Engine) drain(t *tenure) {
 			e.reportUndrained(t)
 		default:
 		}
-		time.Sleep(drainPolling)
+		sleep.For(context.Background(), drainPolling)
 	}
 	if e.exiting.Load() { // all shards end together
 		<-e.over

@@ -113,7 +113,7 @@ func TestEverySettingHasADefault(t *testing.T) {
 		"Peering.ClusterWide", "Peering.Namespaces", "Peering.Identity", "Requests.Disabled",
 		"Posting.Disabled", "Posting.Level", "Posting.WithoutLogs", "Posting.Component", "Posting.Instance", "Posting.EventNamePrefix",
 		"Admission.Server", "Admission.Managed", "Admission.IncludeOwnNamespace", "Admission.ManifestFile", "Admission.RemoveOnExit",
-		"Replicas.LeaderElection", "Replicas.LeaseNamespace", "Health.Address", "Health.ManagerCheck", "Metrics.Address", "Metrics.Secure",
+		"Replicas.LeaderElection", "Replicas.Shards", "Replicas.ShardKey", "Replicas.LeaseNamespace", "Health.Address", "Health.ManagerCheck", "Metrics.Address", "Metrics.Secure",
 		"Recording.File", "Recording.Fields", "Permissions.LearnFile", "Watching.LabelSelectors", "Watching.FieldSelectors",
 	}
 	of := reflect.ValueOf(settings.Default())
@@ -359,5 +359,21 @@ func TestFormerNamesAreChecked(t *testing.T) {
 	fine.Name, fine.FormerNames = "c", []string{"b", "a"}
 	if err := fine.Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestValidateShards(t *testing.T) {
+	for want, r := range map[string]settings.Replicas{
+		"": {Shards: 256, ShardKey: settings.ShardByNamespace},
+		"settings.Replicas.Shards must be between 0 and 256: 257":                        {Shards: 257},
+		"settings.Replicas.Shards must be between 0 and 256: -1":                         {Shards: -1},
+		"settings.Replicas has both Shards and LeaderElection":                           {Shards: 16, LeaderElection: true},
+		`settings.Replicas.ShardKey must be "uid" or "namespace": "name"`:                {Shards: 16, ShardKey: "name"},
+		`settings.Replicas.ShardKey is "namespace", but there are no shards: set Shards`: {ShardKey: settings.ShardByNamespace},
+	} {
+		err := settings.Settings{Replicas: r}.WithDefaults().Validate()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
