@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -201,11 +202,24 @@ func (c consumer) Forget(ctx context.Context, watched *watch.Resource, stream ob
 
 // ObserveChild passes a version of a child to the converger.
 func (c consumer) ObserveChild(child *unstructured.Unstructured, gone bool) {
-	c.engine.converger.ObserveChild(child, gone)
+	if c.canBeHandled(child) {
+		c.engine.converger.ObserveChild(child, gone)
+	}
+}
+
+// canBeHandled reports whether this replica can handle the parent of a child: it holds the shard of an owner, or
+// the child does not name its owners.
+func (c consumer) canBeHandled(child *unstructured.Unstructured) bool {
+	owners := child.GetOwnerReferences()
+	return !c.engine.isSharded() || len(owners) == 0 || slices.ContainsFunc(owners, func(owner metav1.OwnerReference) bool {
+		// An owner is in the namespace of the child, or in none.
+		return c.engine.watcher.Shows(child.GetNamespace(), owner.UID) || c.engine.watcher.Shows("", owner.UID)
+	})
 }
 
 // ReplaceChildren passes the children that a watch covers to the converger.
 func (c consumer) ReplaceChildren(covers func(convergence.ChildKey) bool, all []*unstructured.Unstructured, version string, another bool) {
+	all = slices.DeleteFunc(all, func(child *unstructured.Unstructured) bool { return !c.canBeHandled(child) })
 	c.engine.converger.ReplaceChildren(covers, all, version, another)
 }
 

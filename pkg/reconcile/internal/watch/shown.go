@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/shards"
@@ -27,7 +29,7 @@ type shown struct {
 // relisting is one list in all streams.
 type relisting struct {
 	done chan struct{}
-	// widens is set if there are more shards than before. Otherwise, only streams that become smaller list again.
+	// widens is set if there are more shards than before. Otherwise, whole streams need not list again.
 	widens bool
 }
 
@@ -56,6 +58,11 @@ func (s *shown) set() shards.Set {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.wanted
+}
+
+// Shows reports whether an object is in a shard that the next list shows.
+func (w *Watcher) Shows(namespace string, uid types.UID) bool {
+	return w.shown.set().Has(w.Division.Of(namespace, uid))
 }
 
 // Show makes the streams show another shard, and waits until they have listed its objects. It returns false if the context
@@ -126,9 +133,7 @@ func (w *Watcher) listAgain(widens bool) (waits []func(context.Context) bool) {
 		}
 	}
 	for _, s := range w.children {
-		if widens {
-			waits = append(waits, s.listAgain())
-		}
+		waits = append(waits, s.listAgain())
 	}
 	return waits
 }
