@@ -41,7 +41,6 @@ var layers = []layer{
 	{name: "admission, login, peering and the ring of shards", folders: []string{"pkg/webhook", "pkg/login", "pkg/peering", "pkg/shards/ring"}},
 	{name: "admission servers and configurations", folders: []string{"pkg/webhook/servers", "pkg/webhook/configurations"}},
 	{name: "certificates", folders: []string{"pkg/webhook/certificates"}},
-	{name: "ring of replicas", folders: []string{"pkg/shards/ring"}},
 	{name: "relist", folders: []string{"pkg/internal/relist"}},
 	{name: "events and metrics", folders: []string{"pkg/events/...", "pkg/metrics"}},
 	{name: "settings", folders: []string{"pkg/settings"}},
