@@ -62,6 +62,9 @@ type admission struct {
 	converted     chan struct{}
 	onceConverted sync.Once // closes it
 
+	// follows is set if another replica may write the conversions while this one handles objects.
+	follows bool
+
 	mu       sync.Mutex
 	reported map[string]bool // the problems of the last discovery
 	relists  []chan struct{} // closed when objects are listed again; see listAgain
@@ -76,6 +79,7 @@ func (o *Operator) newAdmission(mgr manager.Manager, s settings.Settings) (*admi
 		delay:  s.Admission.ShutdownDelay, stopping: make(chan struct{}), unneeded: make(chan struct{}), reached: make(chan struct{}),
 		standsBy: s.Replicas.LeaderElection || s.Replicas.Shards > 0 || o.inManager, converted: make(chan struct{}),
 	}
+	a.follows = s.Replicas.Shards > 0 && s.Admission.Managed != ""
 	a.stays = s.Admission.Managed == "" || !s.Admission.RemoveOnExit && a.standsBy
 	server := s.Admission.Server
 	switch {
@@ -405,6 +409,23 @@ func (a *admission) maintain(ctx context.Context, isLost func() bool, work func(
 	maintaining.Wait()
 	a.waitRelisted()
 	return err
+}
+
+// follow waits until the API server converts the objects of all definitions. Another replica, the holder of shard 0, sees to that.
+// It returns false if the context is done first.
+func (a *admission) follow(ctx context.Context) bool {
+	if a == nil || a.server == nil || !a.follows || len(a.conversions) == 0 {
+		return true
+	}
+	graphs := a.graphs.Load()
+	for name := range *graphs {
+		before, ok := a.server.configurations.AwaitConverted(ctx, name)
+		if !ok || !before && !sleep.For(ctx, learning) {
+			return false
+		}
+	}
+	a.onceConverted.Do(func() { close(a.converted) })
+	return true
 }
 
 // learning is how long API servers may go on to show objects without a conversion after it is in the definition.

@@ -70,8 +70,15 @@ func (r *replica) share(ctx context.Context) error {
 
 // hold handles the objects of a shard while this replica holds it.
 func (r *replica) hold(ctx context.Context, shard int, lease ring.Validity) {
+	select {
+	case <-r.engine.Ready():
+	case <-ctx.Done():
+		return
+	}
 	if shard != 0 {
-		r.engine.HoldShard(ctx, shard, lease)
+		if r.admission.follow(ctx) {
+			r.engine.HoldShard(ctx, shard, lease)
+		}
 		return
 	}
 	if r.peering != nil {

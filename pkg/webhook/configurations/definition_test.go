@@ -181,3 +181,31 @@ func TestManifestHasTheCommandsForDefinitions(t *testing.T) {
 		t.Errorf("got %s, %v", text, err)
 	}
 }
+
+// A replica that does not write the conversions waits until another one has.
+func TestReplicasAwaitTheConversionsOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, c := gomega.NewWithT(t), newCluster(sites())
+		m, other := NewManager(c, managed, c.logger()), NewManager(c, managed, c.logger())
+		began := time.Now()
+		time.AfterFunc(10*time.Second, func() {
+			lead(t, other)
+			other.SetHooks(nil, sitesGraph())
+			g.Expect(other.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
+		})
+		before, ok := m.AwaitConverted(t.Context(), "sites.example.com")
+		g.Expect(time.Since(began)).To(gomega.BeNumerically("~", 10*time.Second, conversionPolling))
+		g.Expect([]bool{before, ok}).To(gomega.Equal([]bool{false, true}))
+		before, ok = m.AwaitConverted(t.Context(), "sites.example.com")
+		g.Expect([]bool{before, ok}).To(gomega.Equal([]bool{true, true}))
+		before, ok = m.AwaitConverted(t.Context(), "others.example.com")
+		g.Expect([]bool{before, ok}).To(gomega.Equal([]bool{true, true}), "it does not exist")
+
+		g.Expect(c.Delete(t.Context(), sites())).To(gomega.Succeed())
+		g.Expect(c.Create(t.Context(), sites())).To(gomega.Succeed())
+		ended, end := context.WithCancel(t.Context())
+		end()
+		_, ok = NewManager(c, Options{}, c.logger()).AwaitConverted(ended, "sites.example.com")
+		g.Expect(ok).To(gomega.BeFalse())
+	})
+}

@@ -6,12 +6,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/internal/conversion"
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -64,6 +68,30 @@ func (m *Manager) AwaitWritten(ctx context.Context) bool {
 		case <-changed:
 		case <-ctx.Done():
 			return false
+		}
+	}
+}
+
+// conversionPolling is the interval of looking whether another replica has written a conversion.
+const conversionPolling = time.Second
+
+// AwaitConverted waits until a definition has a conversion by a webhook, which another replica writes, or does not exist. It
+// reports whether there was one from the beginning, and false as its second result if the context is done first.
+func (m *Manager) AwaitConverted(ctx context.Context, name string) (before, ok bool) {
+	for before = true; ; before = false {
+		definition := NewDefinition(name)
+		err := m.writer.client.Get(ctx, client.ObjectKeyFromObject(definition), definition)
+		if apierrors.IsNotFound(err) {
+			return before, true
+		}
+		if err == nil {
+			present, err := ConversionOf(definition)
+			if err == nil && present.Strategy == apiextensionsv1.WebhookConverter {
+				return before, true
+			}
+		}
+		if !sleep.For(ctx, conversionPolling) {
+			return false, false
 		}
 	}
 }
