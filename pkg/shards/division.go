@@ -126,6 +126,16 @@ func (s Set) IsEmpty() bool { return !slices.Contains(s.has, true) }
 // Len returns the number of shards in the set.
 func (s Set) Len() int { return len(s.Sorted()) }
 
+// And returns the shards that are in both sets.
+func (s Set) And(other Set) (both Set) {
+	for _, shard := range s.Sorted() {
+		if other.Has(shard) {
+			both = both.With(shard)
+		}
+	}
+	return both
+}
+
 // With returns the set with another shard.
 func (s Set) With(shard int) Set { return s.set(shard, true) }
 

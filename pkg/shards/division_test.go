@@ -122,6 +122,9 @@ func TestSets(t *testing.T) {
 	if s.Has(3) || !s.Has(7) || s.Has(100) || s.Len() != 4 || (Set{}).Has(0) || (Set{}).String() != "" {
 		t.Errorf("got %v", s)
 	}
+	if both := s.And(SetOf(1, 5, 7)); !both.Equal(SetOf(1, 7)) {
+		t.Errorf("got %s", both)
+	}
 	if !smaller.Equal(SetOf(7, 2, 0)) || smaller.Equal(s) || !(Set{}).Equal(SetOf(5).Without(5)) {
 		t.Error("sets are not compared by their shards")
 	}

@@ -41,6 +41,7 @@ type Source struct {
 	mu          sync.Mutex
 	end         context.CancelFunc // of the last request
 	interrupted bool               // by Interrupt
+	renewed     bool               // by Renew
 }
 
 // The reasons why a watch that has begun does not continue.
@@ -107,6 +108,17 @@ func (s *Source) Interrupt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.interrupted = true
+	if s.end != nil {
+		s.end()
+	}
+}
+
+// Renew ends the watch, which continues from its last version with the selectors that the source has then. It does not
+// wait, and is safe for concurrent use.
+func (s *Source) Renew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.renewed = true
 	if s.end != nil {
 		s.end()
 	}
@@ -196,6 +208,7 @@ func (s *Source) interruptible(ctx context.Context) context.Context {
 	}
 	ctx, s.end = context.WithCancel(ctx)
 	s.interrupted = false
+	s.renewed = false
 	return ctx
 }
 
@@ -226,6 +239,8 @@ func (s *Source) interruption() error {
 		return errOutdated
 	case s.failed != nil:
 		return s.failed
+	case s.renewed:
+		return nil
 	case limited != nil && limited.expired.Load():
 		return errSilent
 	case s.last != nil && time.Now().Before(s.ends):

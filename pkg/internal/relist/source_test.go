@@ -404,3 +404,21 @@ func TestListsByWatchesAreKnownByTheirOptions(t *testing.T) {
 		}
 	}
 }
+
+// A watch that must be another one continues without a list, and without a proof.
+func TestRenewedWatchesContinue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource(t)
+		s.Renew()
+		s.list()
+		s.Renew()
+		synctest.Wait()
+		if err := s.resume(); err != nil || len(s.interrupted) > 0 || s.requested[len(s.requested)-1].ResourceVersion != "12" {
+			t.Errorf("got %v, %v, %+v", err, s.interrupted, s.requested)
+		}
+		s.current.Stop()
+		if err := s.resume(); !apierrors.IsResourceExpired(err) {
+			t.Errorf("the next end is forgiven, too: %v", err)
+		}
+	})
+}

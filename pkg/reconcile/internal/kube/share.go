@@ -10,9 +10,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/shards"
 )
 
-// Share is the part of the objects of a resource that one stream shows: those of some shards. The shards can change; then the
-// stream must list the objects again. A watch shows the shards of the list that it follows. A nil Share shows
-// all objects.
+// Share is the part of the objects of a resource that one stream shows: those of some shards. The shards can change: with
+// more of them, the stream must list the objects again. A watch shows the shards of the list that it follows, without those that
+// are not wanted anymore when it begins. A nil Share shows all objects.
 type Share struct {
 	// Division is how the objects are divided.
 	Division shards.Division
@@ -22,6 +22,8 @@ type Share struct {
 	Whole bool
 	// Wanted returns the shards that the next list must show.
 	Wanted func() shards.Set
+	// Left is called before a watch begins that shows fewer shards than the last list or watch. Nil: it is not needed.
+	Left func()
 
 	listed atomic.Pointer[shards.Set] // the shards of the last list, or of the one that has begun
 	lists  atomic.Uint64              // the number of lists that have begun
@@ -43,7 +45,23 @@ func (s *Share) Narrow(options *metav1.ListOptions) {
 		begun := s.Wanted()
 		s.listed.Store(&begun)
 	}
+	if isWatch && !isInitial {
+		s.leave()
+	}
 	s.restrict(options)
+}
+
+// leave leaves out the shards that are not wanted anymore.
+func (s *Share) leave() {
+	before := s.Listed()
+	after := before.And(s.Wanted())
+	if after.Equal(before) {
+		return
+	}
+	s.listed.Store(&after)
+	if s.Left != nil {
+		s.Left()
+	}
 }
 
 // restrict adds the selector for the shards of the last list.

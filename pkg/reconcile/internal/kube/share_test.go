@@ -61,19 +61,32 @@ func TestListsShowTheirShare(t *testing.T) {
 	}
 }
 
-// A watch shows the shards of the list before it, and of the others only their versions.
+// A watch shows the shards of the list before it that are still wanted, and of the others only the versions.
 func TestWatchesShowTheirShare(t *testing.T) {
-	wanted := shards.SetOf(0)
+	var wanted shards.Set
 	share := &Share{Division: halves, Namespaced: true, Wanted: func() shards.Set { return wanted }}
-	own := strings.Replace(event("ADDED", "a", 0), `"metadata":{`, fmt.Sprintf(`"metadata":{"uid":%q,`, uidIn(0)), 1)
+	mine := strings.Replace(event("ADDED", "a", 0), `"metadata":{`, fmt.Sprintf(`"metadata":{"uid":%q,`, uidIn(0)), 1)
 	foreign := strings.Replace(event("DELETED", "b", 0), `"metadata":{`, fmt.Sprintf(`"metadata":{"uid":%q,`, uidIn(1)), 1)
-	s := &server{response: strings.Join([]string{own, foreign, event("BOOKMARK", "", 0)}, "\n") + "\n"}
+	s := &server{response: strings.Join([]string{mine, foreign, event("BOOKMARK", "", 0)}, "\n") + "\n"}
 	client := serve(t, s, kex)
+	left := 0
+	share.Left = func() { left++ }
 	initial := true
-	for _, options := range []metav1.ListOptions{
-		{AllowWatchBookmarks: true, SendInitialEvents: &initial}, {AllowWatchBookmarks: true, ResourceVersion: "7"},
+	own, others := `ADDED "a" 7`, `BOOKMARK "" 7`
+	for i, step := range []struct {
+		wanted  shards.Set
+		options metav1.ListOptions
+		first   string
+		query   string
+		left    int
+	}{
+		{shards.SetOf(0), metav1.ListOptions{SendInitialEvents: &initial}, own, "0x8000000000000000", 0},
+		{shards.SetOf(0, 1), metav1.ListOptions{ResourceVersion: "7"}, own, "0x8000000000000000", 0}, // without a list
+		{shards.SetOf(1), metav1.ListOptions{ResourceVersion: "7"}, others, "metadata.name=-", 1},
 	} {
-		w, err := client.Source("", share, settings.Default().Watching, nil).ListWatch().WatchWithContext(t.Context(), options)
+		wanted = step.wanted
+		step.options.AllowWatchBookmarks = true
+		w, err := client.Source("", share, settings.Default().Watching, nil).ListWatch().WatchWithContext(t.Context(), step.options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,13 +95,12 @@ func TestWatchesShowTheirShare(t *testing.T) {
 			seen := event.Object.(*object.Snapshot)
 			got = append(got, fmt.Sprintf("%s %q %s", event.Type, seen.GetName(), seen.GetResourceVersion()))
 		}
-		if want := []string{`ADDED "a" 7`, `BOOKMARK "" 7`, `BOOKMARK "" 7`}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
+		if want := []string{step.first, others, others}; !slices.Equal(got, want) || left != step.left {
+			t.Errorf("%d. got %q, want %q; left %d times", i+1, got, want, left)
 		}
-		if request := s.requests[len(s.requests)-1]; !strings.Contains(request, "0x8000000000000000") {
-			t.Errorf("got the request %s", request)
+		if request := s.requests[len(s.requests)-1]; !strings.Contains(request, step.query) {
+			t.Errorf("%d. got the request %s", i+1, request)
 		}
-		wanted = shards.SetOf(1) // the next list shows it
 	}
 }
 

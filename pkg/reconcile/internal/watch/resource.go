@@ -165,14 +165,18 @@ func NewStream(ctx context.Context, r *Resource, namespace string, c Consumer) *
 }
 
 func newResourceStream(ctx context.Context, r *Resource, namespace string, share *kube.Share, c Consumer) *Stream {
-	return newStream(namespace, share, &snapshots{
+	kept := &snapshots{
 		share:     share,
 		narrowed:  !r.Selection.IsEmpty(),
 		index:     func(event object.WatchEvent) { c.Index(ctx, r, event) },
 		observe:   func(event object.WatchEvent) { c.Observe(ctx, r, event) },
 		beginAnew: func(now *object.Snapshot) { c.BeginAnew(r, r.Key(now)) },
 		objects:   map[types.NamespacedName]*object.Snapshot{},
-	})
+	}
+	if share != nil {
+		share.Left = kept.leave
+	}
+	return newStream(namespace, share, kept)
 }
 
 // streams contains the streams of one resource. One goroutine changes them; others can read

@@ -12,10 +12,11 @@ import (
 	"github.com/kopf-go/kopf/pkg/shards"
 )
 
-// shown is which shards the streams show. A change makes them list their objects again, because only a list that begins
-// after the change has everything that the last holder of a shard has written.
+// shown is which shards the streams show. If there are more, they list their objects again, because only a list that
+// begins later has everything that the last holder of a shard has written. If there are fewer, they watch fewer objects.
 //
-//	Show, Hide → relist → stream.listAgain → kube.Share.Wanted
+//	Show → relist → stream.listAgain → kube.Share.Wanted
+//	Hide → relist → stream.renew     → kube.Share.Wanted, Left → snapshots.leave
 //
 // Shards that a replica gets or loses together are listed together.
 type shown struct {
@@ -29,7 +30,7 @@ type shown struct {
 // relisting is one list in all streams.
 type relisting struct {
 	done chan struct{}
-	// widens is set if there are more shards than before. Otherwise, whole streams need not list again.
+	// widens is set if there are more shards than before. Otherwise, handled objects need no list.
 	widens bool
 }
 
@@ -79,7 +80,7 @@ func (w *Watcher) Show(ctx context.Context, shard int) bool {
 	}
 }
 
-// Hide lets the streams forget the objects of a shard, soon.
+// Hide lets the streams forget the objects of a shard, soon. It does not wait.
 func (w *Watcher) Hide(shard int) {
 	w.shown.mu.Lock()
 	w.shown.wanted = w.shown.wanted.Without(shard)
@@ -127,8 +128,11 @@ func (w *Watcher) listAgain(widens bool) (waits []func(context.Context) bool) {
 	defer w.mu.Unlock()
 	for _, r := range w.active {
 		for _, s := range r.streams.all() {
-			if widens || !r.IsWhole {
+			switch {
+			case widens:
 				waits = append(waits, s.listAgain())
+			case !r.IsWhole:
+				s.renew()
 			}
 		}
 	}

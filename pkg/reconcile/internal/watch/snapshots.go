@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -95,6 +96,15 @@ func (s *snapshots) replace(all []*object.Snapshot, version string, another bool
 	}
 	s.listed = true
 	s.compares = false
+}
+
+// leave forgets the objects that belong to others now, and reports nothing.
+func (s *snapshots) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.objects, func(_ types.NamespacedName, one *object.Snapshot) bool {
+		return !s.share.Has(one.GetNamespace(), one.GetUID())
+	})
 }
 
 // forget reports that an object does not exist anymore, or that it may not.

@@ -26,6 +26,8 @@ type stream[T versioned, S store[T]] struct {
 	history   relist.History // only for the reflector
 	// interrupt makes the reflector list the objects again. It does not wait.
 	interrupt func()
+	// renew makes the reflector watch the objects in another request. It does not wait.
+	renew func()
 
 	cancel  context.CancelFunc
 	stopped <-chan struct{} // closed when it is no longer wanted; nil: not before the operator stops
@@ -57,7 +59,7 @@ type store[T versioned] interface {
 // newStream returns a stream that no reflector feeds yet.
 func newStream[T versioned, S store[T]](namespace string, share *kube.Share, kept S) *stream[T, S] {
 	return &stream[T, S]{
-		kept: kept, namespace: namespace, share: share, interrupt: func() {},
+		kept: kept, namespace: namespace, share: share, interrupt: func() {}, renew: func() {},
 		listed: newMark(), refused: newMark(), ended: newMark(), changed: make(chan struct{}),
 	}
 }
