@@ -41,6 +41,14 @@ func (w webhooksOption) applyToServer(o *apiserver.Options) { o.Webhooks = w.thr
 // In virtual time, a transport must not use the network.
 func Webhooks(through http.RoundTripper) APIServerOption { return webhooksOption{through} }
 
+type shardedListsOption struct{}
+
+func (shardedListsOption) applyToServer(o *apiserver.Options) { o.ShardedLists = true }
+
+// ShardedLists makes the API server filter lists and watches by their parameter shardSelector, as the one of Kubernetes
+// does with the feature gate ShardedListAndWatch. Default: the parameter is ignored.
+func ShardedLists() APIServerOption { return shardedListsOption{} }
+
 // NewAPIServer returns a new, empty API server.
 func NewAPIServer(t testing.TB, options ...APIServerOption) *APIServer {
 	t.Helper()

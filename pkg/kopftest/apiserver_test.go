@@ -1,6 +1,7 @@
 package kopftest_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,6 +56,45 @@ func TestAPIServerInVirtualTime(t *testing.T) {
 		close(stop)
 		factory.Shutdown()
 	})
+}
+
+// Without the option, the server ignores the parameter, as the one of Kubernetes does by default: the answer says which of
+// both it was.
+func TestShardedLists(t *testing.T) {
+	const half = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')"
+	for name, options := range map[string][]kopftest.APIServerOption{"default": nil, "sharded": {kopftest.ShardedLists()}} {
+		t.Run(name, func(t *testing.T) {
+			clients, err := kubernetes.NewForConfig(kopftest.NewAPIServer(t, options...).Config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := clients.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{ShardSelector: half})
+			if err != nil {
+				t.Fatal(err)
+			}
+			isSharded := options != nil
+			if info := list.GetShardInfo(); isSharded != (info != nil && info.Selector == half) {
+				t.Errorf("got the shard %+v", info)
+			}
+			all, err := clients.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			for i := range all.Items {
+				if uid := string(all.Items[i].UID); !isSharded || sharding.HashField(uid) < "8" {
+					want = append(want, uid)
+				}
+			}
+			var got []string
+			for i := range list.Items {
+				got = append(got, string(list.Items[i].UID))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+	}
 }
 
 // What the server does not have is no puzzle.

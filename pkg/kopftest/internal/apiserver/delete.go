@@ -141,7 +141,7 @@ func withPropagation(object *unstructured.Unstructured, policy *metav1.DeletionP
 
 // deleteCollection removes all selected objects, and answers with them.
 func (s *Server) deleteCollection(w http.ResponseWriter, r *request) error {
-	selected, err := r.selection()
+	selected, err := s.selection(r)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (s *Server) list(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	selected, err := r.selection()
+	selected, err := s.selection(r)
 	if err != nil {
 		return err
 	}
@@ -56,10 +56,13 @@ func (s *Server) list(w http.ResponseWriter, r *request) error {
 		return !selected.matches(o) || from.After != "" && store.Position(o) <= from.After
 	})
 	metadata := map[string]any{"resourceVersion": strconv.FormatUint(version, 10)}
+	if !selected.shards.Empty() && !r.of.IsCustom() && !form.metadataOnly { // lists of the others cannot have it in Kubernetes 1.37
+		metadata["shardInfo"] = map[string]any{"selector": selected.shards.String()}
+	}
 	if limit, _ := strconv.Atoi(r.query.Get("limit")); limit > 0 && len(objects) > limit { // a bad limit is none
 		data, _ := json.Marshal(token{version, store.Position(objects[limit-1])}) // always succeeds
 		metadata["continue"] = base64.RawURLEncoding.EncodeToString(data)
-		if selected.labels.Empty() && selected.fields.Empty() {
+		if selected.labels.Empty() && selected.fields.Empty() && selected.shards.Empty() {
 			metadata["remainingItemCount"] = int64(len(objects) - limit)
 		}
 		objects = objects[:limit]

@@ -2,14 +2,18 @@ package apiserver
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/sharding"
+	sharded "k8s.io/apiserver/pkg/sharding"
 )
 
 // selection restricts a list or a watch.
@@ -19,10 +23,11 @@ type selection struct {
 	fields    fields.Selector
 	// absent are the values of built-in objects that do not have the fields.
 	absent map[string]string
+	shards sharding.Selector
 }
 
 // selection returns the restrictions of a request.
-func (r *request) selection() (selection, error) {
+func (s *Server) selection(r *request) (selection, error) {
 	byLabel, err := labels.Parse(r.query.Get("labelSelector"))
 	if err != nil {
 		return selection{}, apierrors.NewBadRequest("unable to parse the label selector: " + err.Error())
@@ -38,7 +43,27 @@ func (r *request) selection() (selection, error) {
 			return selection{}, apierrors.NewBadRequest("field label not supported: " + one.Field)
 		}
 	}
-	return selection{namespace: r.key.Namespace, labels: byLabel, fields: byField, absent: absent}, nil
+	shards, err := s.shards(r)
+	if err != nil {
+		return selection{}, err
+	}
+	return selection{namespace: r.key.Namespace, labels: byLabel, fields: byField, absent: absent, shards: shards}, nil
+}
+
+// shards returns the ranges of hashes to which a request is restricted. A mistake in them is answered with 500 and
+// without a reason, as kube-apiserver does.
+func (s *Server) shards(r *request) (sharding.Selector, error) {
+	text := r.query.Get("shardSelector")
+	if text == "" || !s.options.ShardedLists {
+		return sharding.Everything(), nil
+	}
+	shards, err := sharded.Parse(text)
+	if err != nil {
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "invalid shard selector: " + err.Error(),
+		}}
+	}
+	return shards, nil
 }
 
 // builtinFields are the fields by which clients can select built-in objects, besides the name and the namespace, with the
@@ -71,6 +96,10 @@ var builtinFields = map[schema.GroupResource]map[string]string{
 // matches reports whether an object is selected.
 func (s selection) matches(object *unstructured.Unstructured) bool {
 	if s.namespace != "" && object.GetNamespace() != s.namespace || !s.labels.Matches(labels.Set(object.GetLabels())) {
+		return false
+	}
+	isInShards, err := s.shards.Matches(object)
+	if err != nil || !isInShards {
 		return false
 	}
 	found := fields.Set{}

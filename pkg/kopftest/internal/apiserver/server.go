@@ -28,6 +28,9 @@ type Options struct {
 	// Default: watches last as long as clients read them, because every reconnection is
 	// a step of virtual time.
 	WatchesEnd bool
+	// ShardedLists is the feature gate ShardedListAndWatch: lists and watches contain only the objects of
+	// the parameter shardSelector. Default: the parameter is ignored.
+	ShardedLists bool
 }
 
 // Server is an API server. It is safe for concurrent use.

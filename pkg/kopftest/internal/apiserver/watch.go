@@ -35,7 +35,7 @@ func (s *Server) watch(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	selected, err := r.selection()
+	selected, err := s.selection(r)
 	if err != nil {
 		return err
 	}
