@@ -55,6 +55,9 @@ type Options struct {
 	Parallel int
 	// Flags are added to the flags of kube-apiserver, without dashes.
 	Flags map[string]string
+	// ShardedLists turns on the feature gate ShardedListAndWatch if the API server has it, which HasShardedLists
+	// reports.
+	ShardedLists bool
 	// Webhooks reaches admission webhooks from the API server in memory. Default: they cannot be reached.
 	Webhooks http.RoundTripper
 }
@@ -70,6 +73,8 @@ type Cluster struct {
 	config     *rest.Config
 	client     client.WithWatch
 	late       client.Client // as late as the operators
+
+	shardedLists bool
 
 	definitions []string // the folders of the installed definitions
 }
@@ -127,11 +132,20 @@ func Open(options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	plane, err := controlplane.Start(programs, controlplane.Options{Flags: options.Flags})
+	flags, shardedLists := options.Flags, false
+	if options.ShardedLists {
+		if shardedLists, err = canShardLists(programs); err != nil {
+			return nil, err
+		}
+	}
+	if shardedLists {
+		flags = withShardedLists(flags)
+	}
+	plane, err := controlplane.Start(programs, controlplane.Options{Flags: flags})
 	if err != nil {
 		return nil, err
 	}
-	cluster := &Cluster{stop: plane.Stop, kubeconfig: plane.KubeConfig(), config: plane.Config()}
+	cluster := &Cluster{stop: plane.Stop, kubeconfig: plane.KubeConfig(), config: plane.Config(), shardedLists: shardedLists}
 	if err := cluster.prepare(options.CRDs); err != nil {
 		return nil, errors.Join(err, plane.Stop())
 	}

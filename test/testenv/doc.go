@@ -16,8 +16,8 @@
 //	}
 //
 // The API server is a real one with its default behavior, including lists, watches, and
-// resource versions. There is no controller manager: namespaces are never finalized,
-// owned objects are not collected, and pods do not run.
+// resource versions; Options.ShardedLists asks for more. There is no controller manager:
+// namespaces are never finalized, owned objects are not collected, and pods do not run.
 //
 // Nothing here sleeps. Tests wait for a condition with Eventually, whose timeout is set
 // by Main and Start, and for its absence with Consistently.

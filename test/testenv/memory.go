@@ -32,7 +32,11 @@ func StartInMemory(t testing.TB, options Options) *Cluster {
 // openInMemory starts the API server in memory.
 func openInMemory(options Options) (*Cluster, error) {
 	failed := &failure{}
-	config := kopftest.NewAPIServer(failed, kopftest.Webhooks(options.Webhooks)).Config()
+	with := []kopftest.APIServerOption{kopftest.Webhooks(options.Webhooks)}
+	if options.ShardedLists {
+		with = append(with, kopftest.ShardedLists())
+	}
+	config := kopftest.NewAPIServer(failed, with...).Config()
 	if failed.err != nil {
 		return nil, failed.err
 	}
@@ -41,7 +45,7 @@ func openInMemory(options Options) (*Cluster, error) {
 		return nil, err
 	}
 	config.Transport = byHost{config.Transport, address.Host}
-	cluster := &Cluster{config: config}
+	cluster := &Cluster{config: config, shardedLists: options.ShardedLists}
 	err = cluster.prepare(options.CRDs)
 	return cluster, err
 }
