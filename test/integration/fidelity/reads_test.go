@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"testing"
 )
 
@@ -83,6 +84,38 @@ func TestPages(t *testing.T) {
 			t.Errorf("the former version is %s", names(exact))
 		}
 		s.must(http.MethodGet, s.things()+"?continue=wrong", "", 400)
+	})
+}
+
+// A list continues as long as objects follow, although none of them may be selected.
+func TestPagesOfSelectedObjects(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		for _, name := range []string{"a", "b", "c", "d"} {
+			s.create(s.things(), name, "")
+		}
+		s.merge(s.things("a"), `{"metadata":{"labels":{"color":"blue"}}}`, 200)
+		s.merge(s.things("c"), `{"metadata":{"labels":{"color":"blue"}}}`, 200)
+		for query, want := range map[string][]string{
+			"limit=1&labelSelector=color%3Dblue":       {"[a]", "[c]", "[]"},
+			"limit=1&labelSelector=!color":             {"[b]", "[d]"},
+			"limit=2&labelSelector=color%3Dblue":       {"[a c]", "[]"},
+			"limit=3&labelSelector=color%3Dblue":       {"[a c]"},
+			"limit=1&fieldSelector=metadata.name%3Da":  {"[a]"},
+			"limit=2&fieldSelector=metadata.name!%3Dd": {"[a b]", "[c]"},
+		} {
+			var got []string
+			for next := ""; len(got) == 0 || next != ""; {
+				page := s.must(http.MethodGet, s.things()+"?"+query+"&continue="+url.QueryEscape(next), "", 200)
+				got = append(got, names(page))
+				if field(page, "metadata", "remainingItemCount") != nil {
+					t.Errorf("%s: got the metadata %v", query, page.Object["metadata"])
+				}
+				next, _ = field(page, "metadata", "continue").(string)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: got the pages %q, want %q", query, got, want)
+			}
+		}
 	})
 }
 

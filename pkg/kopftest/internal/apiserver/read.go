@@ -53,13 +53,19 @@ func (s *Server) list(w http.ResponseWriter, r *request) error {
 		return versionError(err, from.Version, s.store.Version())
 	}
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
-		return !selected.matches(o) || from.After != "" && store.Position(o) <= from.After
+		return !selected.reads(o) || from.After != "" && store.Position(o) <= from.After
 	})
+	end := ""
+	if len(objects) > 0 {
+		end = store.Position(objects[len(objects)-1])
+	}
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !selected.matches(o) })
 	metadata := map[string]any{"resourceVersion": strconv.FormatUint(version, 10)}
 	if !selected.shards.Empty() && !r.of.IsCustom() && !form.metadataOnly { // lists of the others cannot have it in Kubernetes 1.37
 		metadata["shardInfo"] = map[string]any{"selector": selected.shards.String()}
 	}
-	if limit, _ := strconv.Atoi(r.query.Get("limit")); limit > 0 && len(objects) > limit { // a bad limit is none
+	// A list continues as long as there are objects, selected or not: the last page can be empty.
+	if limit, _ := strconv.Atoi(r.query.Get("limit")); limit > 0 && len(objects) >= limit && store.Position(objects[limit-1]) < end { // a bad limit is none
 		data, _ := json.Marshal(token{version, store.Position(objects[limit-1])}) // always succeeds
 		metadata["continue"] = base64.RawURLEncoding.EncodeToString(data)
 		if selected.labels.Empty() && selected.fields.Empty() && selected.shards.Empty() {

@@ -93,6 +93,12 @@ var builtinFields = map[schema.GroupResource]map[string]string{
 	{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}: {"spec.signerName": ""},
 }
 
+// reads reports whether the server reads an object from its storage in order to find those that are selected.
+func (s selection) reads(object *unstructured.Unstructured) bool {
+	name, isOne := s.fields.RequiresExactMatch(metav1.ObjectNameField)
+	return (s.namespace == "" || object.GetNamespace() == s.namespace) && (!isOne || object.GetName() == name)
+}
+
 // matches reports whether an object is selected.
 func (s selection) matches(object *unstructured.Unstructured) bool {
 	if s.namespace != "" && object.GetNamespace() != s.namespace || !s.labels.Matches(labels.Set(object.GetLabels())) {
