@@ -18,7 +18,7 @@ func (s *server) answer(request *http.Request) *object {
 	s.t.Helper()
 	s.client.Transport = overriding{s.client.Transport, request.Header.Get("Accept")}
 	defer func() { s.client.Transport = s.client.Transport.(overriding).RoundTripper }()
-	return s.must(request.Method, request.URL.Path, "", 200)
+	return s.must(request.Method, request.URL.RequestURI(), "", 200)
 }
 
 // overriding sends another header.

@@ -162,7 +162,9 @@ func (s *Server) deleteCollection(w http.ResponseWriter, r *request) error {
 			return err
 		}
 	}
-	return respond(w, http.StatusOK, view{}.list(r, objects, map[string]any{}))
+	metadata := map[string]any{}
+	selected.noteShards(r.of, metadata)
+	return respond(w, http.StatusOK, view{}.list(r, objects, metadata))
 }
 
 // removeInstances deletes the objects of a deleted definition.

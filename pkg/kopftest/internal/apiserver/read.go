@@ -61,8 +61,8 @@ func (s *Server) list(w http.ResponseWriter, r *request) error {
 	}
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !selected.matches(o) })
 	metadata := map[string]any{"resourceVersion": strconv.FormatUint(version, 10)}
-	if !selected.shards.Empty() && !r.of.IsCustom() && !form.metadataOnly { // lists of the others cannot have it in Kubernetes 1.37
-		metadata["shardInfo"] = map[string]any{"selector": selected.shards.String()}
+	if !form.metadataOnly { // Kubernetes 1.37 forgets it in this form
+		selected.noteShards(r.of, metadata)
 	}
 	// A list continues as long as there are objects, selected or not: the last page can be empty.
 	if limit, _ := strconv.Atoi(r.query.Get("limit")); limit > 0 && len(objects) >= limit && store.Position(objects[limit-1]) < end { // a bad limit is none

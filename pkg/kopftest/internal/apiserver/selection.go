@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/sharding"
 	sharded "k8s.io/apiserver/pkg/sharding"
+
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/resource"
 )
 
 // selection restricts a list or a watch.
@@ -91,6 +93,14 @@ var builtinFields = map[schema.GroupResource]map[string]string{
 	{Group: "apps", Resource: "replicasets"}:                               {"status.replicas": "0"},
 	{Group: "batch", Resource: "jobs"}:                                     {"status.successful": "0"},
 	{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}: {"spec.signerName": ""},
+}
+
+// noteShards adds to the metadata of a list to which shards it is restricted. Lists of custom objects cannot have that
+// in Kubernetes 1.37.
+func (s selection) noteShards(of *resource.Resource, metadata map[string]any) {
+	if !s.shards.Empty() && !of.IsCustom() {
+		metadata["shardInfo"] = map[string]any{"selector": s.shards.String()}
+	}
 }
 
 // reads reports whether the server reads an object from its storage in order to find those that are selected.

@@ -35,15 +35,15 @@ func (s *Server) watch(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	selected, err := s.selection(r)
-	if err != nil {
-		return err
-	}
 	version, err := parseVersion(r.query.Get("resourceVersion"))
 	if err != nil {
 		return err
 	}
 	sendsInitial, err := r.sendsInitial(version)
+	if err != nil {
+		return err
+	}
+	selected, err := s.selection(r)
 	if err != nil {
 		return err
 	}
