@@ -3,6 +3,7 @@ package ring
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -110,7 +111,7 @@ func (r *Ring) liveMembers(now time.Time) (members []string, expiry time.Time) {
 		members = append(members, r.config.Identity)
 	}
 	for name, known := range r.view.leases {
-		if r.isMember(name) && name != r.names.member && !known.isFree(now) {
+		if r.names.isOther(name) && !known.isFree(now) {
 			members = append(members, known.holder())
 			expiry = earlier(expiry, known.expires())
 		}
@@ -119,17 +120,11 @@ func (r *Ring) liveMembers(now time.Time) (members []string, expiry time.Time) {
 	return members, expiry
 }
 
-// isMember reports whether a Lease is that of a replica.
-func (r *Ring) isMember(name string) bool {
-	_, isShard := r.names.number[name]
-	return !isShard && name != r.names.gate
-}
-
 // removeDead removes the Leases of replicas that have died, and of shards that exist no longer. It returns when the next one can
 // be removed.
 func (r *Ring) removeDead(ctx context.Context, now time.Time) (next time.Time) {
 	for name, known := range r.view.leases {
-		if !r.isMember(name) || name == r.names.member {
+		if r.names.isPermanent(name) || name == r.names.member {
 			continue
 		}
 		if !known.isFree(now) {
@@ -148,6 +143,7 @@ func (r *Ring) aside(name string, now time.Time, request func() error) (next tim
 	if next := r.notBefore[name]; now.Before(next) {
 		return next
 	}
+	maps.DeleteFunc(r.notBefore, func(_ string, at time.Time) bool { return now.After(at) })
 	r.notBefore[name] = now.Add(r.pause())
 	r.requests.Go(func() { _ = request() }) // it is repeated, unless another replica was faster
 	return r.notBefore[name]
@@ -177,30 +173,35 @@ func (r *Ring) finish(ctx context.Context) {
 	r.mu.Lock()
 	joined := r.joined
 	now := time.Now()
+	var all []seen
 	for i := range list.Items {
-		r.view.observe(&list.Items[i], now)
-	}
-	known := map[string]seen{}
-	for i := range list.Items {
-		name := list.Items[i].Name
-		known[name] = r.view.leases[name]
+		lease := &list.Items[i]
+		r.view.observe(lease, now)
+		one := seen{lease, now}
+		if known := r.view.leases[lease.Name]; known.lease.ResourceVersion == lease.ResourceVersion {
+			one.at = known.at
+		}
+		all = append(all, one)
 	}
 	r.mu.Unlock()
 
+	var gate seen
 	needed := false
-	for name, lease := range known {
+	for _, one := range all {
+		name := one.lease.Name
 		switch {
 		case name == r.names.gate:
+			gate = one
 		case name == r.names.member:
 			_ = r.remove(ctx, name, nil) // else it expires
-		case lease.holder() == r.config.Identity:
-			needed = r.put(ctx, name, lease, "") != nil || needed
-		case !lease.isFree(now):
+		case one.holder() == r.config.Identity:
+			needed = r.put(ctx, name, one, "") != nil || needed
+		case !one.isFree(now):
 			needed = true
 		}
 	}
-	gate := known[r.names.gate]
+	// A replica that has joined since the list has written the gate, which is not released then.
 	if joined && !needed && gate.holder() == r.config.Division.String() {
-		_ = r.put(ctx, r.names.gate, gate, "") // a replica that has joined in the meantime keeps it
+		_ = r.put(ctx, r.names.gate, gate, "")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"regexp"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -21,21 +23,31 @@ type names struct {
 	member string // of this replica
 	value  string // of the label
 	shards []string
-	number map[string]int // of a shard, by the name of its Lease
+
+	members string // the beginning of the names of all members
 }
 
 func newNames(config Config) names {
 	base := shorten(config.Name, maxName)
 	n := names{
-		gate: config.Name, member: base + "-replica-" + hashOf(config.Identity),
-		value: shorten(config.Name, validation.LabelValueMaxLength), number: map[string]int{},
+		gate: config.Name, members: base + "-replica-",
+		value: shorten(config.Name, validation.LabelValueMaxLength),
 	}
+	n.member = n.members + hashOf(config.Identity)
 	for shard := range config.Division.Number {
-		name := fmt.Sprintf("%s-shard-%d", base, shard)
-		n.shards = append(n.shards, name)
-		n.number[name] = shard
+		n.shards = append(n.shards, fmt.Sprintf("%s-shard-%d", base, shard))
 	}
 	return n
+}
+
+// isOther reports whether a Lease is that of another replica.
+func (n names) isOther(name string) bool {
+	return strings.HasPrefix(name, n.members) && name != n.member
+}
+
+// isPermanent reports whether a Lease stays when its holder has gone.
+func (n names) isPermanent(name string) bool {
+	return name == n.gate || slices.Contains(n.shards, name)
 }
 
 // narrow narrows a request to the Leases of the ring.

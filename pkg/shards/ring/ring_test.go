@@ -2,6 +2,7 @@ package ring
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -200,6 +201,45 @@ func TestValidityEndsWithTheLease(t *testing.T) {
 			t.Error("it is valid without the gate")
 		}
 	})
+}
+
+// The elector releases a Lease whenever it ends.
+func TestLeaseOfAHandledShardIsNotReleased(t *testing.T) {
+	r := newRing(t)
+	held := &tenure{ring: r, phase: holding, lost: make(chan struct{}), interval: time.Second}
+	held.renewed.set(time.Now())
+	r.gateSeen.set(time.Now())
+	if sent, err := held.admit(leaseOf("x", "5", "")); sent || !errors.Is(err, errLeaseHeld) {
+		t.Errorf("got %t, %v", sent, err)
+	}
+	if sent, err := held.admit(leaseOf("x", "5", "a")); sent || err != nil {
+		t.Errorf("an early renewal is sent: %t, %v", sent, err)
+	}
+	held.interval = 0
+	if sent, err := held.admit(leaseOf("x", "5", "a")); !sent || err != nil {
+		t.Errorf("a renewal is sent: %t, %v", sent, err)
+	}
+	held.phase = ended
+	if sent, err := held.admit(leaseOf("x", "5", "")); !sent || err != nil {
+		t.Errorf("a release is sent: %t, %v", sent, err)
+	}
+	close(held.lost)
+	if sent, err := held.admit(leaseOf("x", "5", "")); sent || !errors.Is(err, errLeaseLost) {
+		t.Errorf("got %t, %v", sent, err)
+	}
+}
+
+func TestFormerShardsAreNoMembers(t *testing.T) {
+	r := newRing(t)
+	for _, name := range []string{"example", "example-shard-3", "example-shard-4", r.names.members + "b", r.names.member} {
+		r.observe(name, leaseOf(name, "5", name), time.Now())
+	}
+	if members, _ := r.liveMembers(time.Now()); !slices.Equal(members, []string{r.names.members + "b"}) {
+		t.Errorf("got %q", members)
+	}
+	if r.names.isPermanent("example-shard-4") || !r.names.isPermanent("example-shard-3") || !r.names.isPermanent("example") {
+		t.Error("a wrong Lease is kept or removed")
+	}
 }
 
 // The clocks of processes can stand still while a machine sleeps.
