@@ -74,6 +74,9 @@ type replica struct {
 	logs   []string
 	holds  map[int]*hold // by shard
 
+	// send sends a request instead of the transport, unless it is nil.
+	send func(*http.Request, http.RoundTripper) (*http.Response, error)
+
 	// returnAfter is how long a Hold continues after its context is done.
 	returnAfter func(shard int, cause error) time.Duration
 }
@@ -318,7 +321,11 @@ func (r *replica) wrap(next http.RoundTripper) http.RoundTripper {
 		if r.isCut() {
 			return nil, errCut
 		}
-		response, err := next.RoundTrip(request)
+		send := next.RoundTrip
+		if r.send != nil {
+			send = func(request *http.Request) (*http.Response, error) { return r.send(request, next) }
+		}
+		response, err := send(request)
 		if err == nil {
 			response.Body = body{response.Body, r}
 		}

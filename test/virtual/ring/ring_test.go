@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -353,6 +356,65 @@ func TestReplicaThatLosesTheGateLosesAllShards(t *testing.T) {
 		w.expectSettled(a)
 		if a.count("has lost the shards 0-15") != 1 || a.count("This replica waits until the replica leader") != 1 {
 			t.Errorf("the log says %q", a.logs)
+		}
+		w.end()
+	})
+}
+
+// A replica that can renew everything but the gate must not work when a leader can take the gate.
+func TestReplicaThatCannotRenewTheGateLosesAllShards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 16)
+		var refused atomic.Bool
+		a := w.start("a", func(r *replica) {
+			r.send = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if refused.Load() && request.Method == http.MethodPut && strings.HasSuffix(request.URL.Path, "/leases/example") {
+					return nil, errCut
+				}
+				return next.RoundTrip(request)
+			}
+		})
+		w.advance(10 * time.Second)
+		stop := w.elect()
+		refused.Store(true)
+		w.advance(renewDeadline + time.Second)
+		if a.held().Len() > 0 {
+			t.Errorf("a handles %s", a.held())
+		}
+		w.advance(leaseDuration)
+		if !w.leads.Load() {
+			t.Error("no leader leads")
+		}
+		stop()
+		w.end()
+	})
+}
+
+// The last replica releases the gate, unless another one has joined just after it has seen that it is the last one.
+func TestReplicaThatJoinsAtTheLastMomentKeepsTheGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 16)
+		var stopped atomic.Bool
+		var b *replica
+		a := w.start("a", func(r *replica) {
+			r.send = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+				response, err := next.RoundTrip(request)
+				query := request.URL.Query()
+				if stopped.Load() && b == nil && request.Method == http.MethodGet && query.Has("labelSelector") && !query.Has("watch") {
+					b = w.start("b")
+					time.Sleep(3 * time.Second)
+				}
+				return response, err
+			}
+		})
+		w.advance(10 * time.Second)
+		stopped.Store(true)
+		a.stop()
+		<-a.ended
+		w.advance(10 * time.Second)
+		w.expectSettled(b)
+		if b.count("lost") > 0 || w.leases()["example"].Spec.LeaseTransitions != nil {
+			t.Errorf("b has lost the gate: %q", b.logs)
 		}
 		w.end()
 	})
