@@ -218,7 +218,7 @@ func (w *world) check() {
 			}
 		}
 		if len(by) > 0 && w.leads.Load() {
-			w.t.Errorf("%s: shard %d is handled by %v beside a leader", now, shard, by)
+			w.t.Errorf("%s: shard %d is handled by %v while a leader leads", now, shard, by)
 		}
 		if len(by) > 1 {
 			w.t.Errorf("%s: shard %d is handled by %v", now, shard, by)

@@ -292,13 +292,13 @@ func TestLeaderAndShardsExcludeEachOther(t *testing.T) {
 		stop = w.elect()
 		w.advance(5 * time.Minute)
 		if w.leads.Load() {
-			t.Error("a leader leads beside shards")
+			t.Error("a leader leads while shards are used")
 		}
 		w.expectSettled(a, b)
 		a.stop()
 		w.advance(5 * time.Minute)
 		if w.leads.Load() {
-			t.Error("a leader leads beside the last replica with shards")
+			t.Error("a leader leads while shards are used by the last replica with shards")
 		}
 		b.stop()
 		<-b.ended
