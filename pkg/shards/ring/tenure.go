@@ -306,6 +306,9 @@ func (t *tenure) write(ctx context.Context, request func(context.Context) (*coor
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.writes++
+	if isRaced(err) {
+		t.abort() // the next attempt need not wait for a RetryPeriod, if the shard can still be had
+	}
 	if err != nil {
 		return lease, err
 	}
