@@ -89,9 +89,9 @@ func (r *Ring) decideLocked(lasting, handling context.Context) (lines []string, 
 	until(at)
 	switch {
 	case drained.Len() > 0 && r.left:
-		lines = append(lines, fmt.Sprintf("This replica gives up the shards %s, because it stops.", drained))
+		lines = append(lines, fmt.Sprintf("This replica gives up %s, because it stops.", inWords(drained)))
 	case drained.Len() > 0:
-		lines = append(lines, fmt.Sprintf("This replica gives up the shards %s, which other replicas will handle.", drained))
+		lines = append(lines, fmt.Sprintf("This replica gives up %s, which other replicas will handle.", inWords(drained)))
 	}
 	return lines, max(next.Sub(now), 0), r.leaving && r.left && len(r.tenures) == 0
 }

@@ -229,6 +229,47 @@ func TestLeaseOfAHandledShardIsNotReleased(t *testing.T) {
 	}
 }
 
+// An elector whose Lease was taken meanwhile must neither get it again nor release it: its tenure is over.
+func TestElectorDoesNotTouchTheLeaseOfAnotherTenure(t *testing.T) {
+	for _, how := range []phase{holding, ended} {
+		r := newRing(t)
+		lease := leaseOf("example-shard-1", "", "a")
+		lease.Namespace = "default"
+		lease.UID = "1"
+		lease.Spec.LeaseTransitions = ptr.To[int32](5)
+		if _, err := r.client.Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		one := &tenure{LeaseInterface: r.client, ring: r, lost: make(chan struct{}), phase: how, uid: "1", transitions: 5}
+		if _, err := one.Get(t.Context(), lease.Name, metav1.GetOptions{}); err != nil {
+			t.Errorf("its own Lease: got %v", err)
+		}
+		one = &tenure{LeaseInterface: r.client, ring: r, lost: make(chan struct{}), phase: ended, uid: "1", transitions: 3}
+		if _, err := one.Get(t.Context(), lease.Name, metav1.GetOptions{}); !errors.Is(err, errLeaseLost) {
+			t.Errorf("another one: got %v", err)
+		}
+	}
+}
+
+// The last request of an attempt can succeed after the attempt has ended: the elector releases the Lease.
+func TestAbortedAttemptHandlesNothing(t *testing.T) {
+	r := newRing(t)
+	stopped := false
+	attempt := &tenure{ring: r, name: "example-shard-1", lost: make(chan struct{}), stop: func() { stopped = true }}
+	_, err := attempt.write(t.Context(), func(context.Context) (*coordinationv1.Lease, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		attempt.abort()
+		return leaseOf("example-shard-1", "5", "a"), nil
+	})
+	if err != nil || !stopped || attempt.phase != ended {
+		t.Errorf("got %v; it was stopped: %t; phase %d", err, stopped, attempt.phase)
+	}
+	if sent, err := attempt.admit(leaseOf("example-shard-1", "5", "")); !sent || err != nil {
+		t.Errorf("a release is sent: %t, %v", sent, err)
+	}
+}
+
 func TestFormerShardsAreNoMembers(t *testing.T) {
 	r := newRing(t)
 	for _, name := range []string{"example", "example-shard-3", "example-shard-4", r.names.members + "b", r.names.member} {
@@ -275,10 +316,13 @@ func TestNewsAreTold(t *testing.T) {
 	tell(20500*time.Millisecond, shards.SetOf(), false)
 	tell(30*time.Second, shards.SetOf(7), true)
 	tell(40*time.Second, shards.SetOf(7), true)
+	tell(50*time.Second, shards.SetOf(7), false)
+	tell(51*time.Second, shards.SetOf(7), false)
 	want := []string{
 		"This replica handles the shards 1-3.",
-		"This replica has lost the shards 1-3: their handlers are canceled, and the replicas that get the shards continue.",
+		"This replica has lost the shards 1-3, and cancels the handlers of all objects there.",
 		"This replica handles no shards.",
+		"This replica handles the shard 7.",
 	}
 	if !slices.Equal(told, want) {
 		t.Errorf("got %q", told)

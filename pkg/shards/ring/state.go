@@ -82,14 +82,22 @@ func (n *news) lines(held shards.Set, now time.Time, leaving bool) (lines []stri
 		return nil, next
 	}
 	if n.lost.Len() > 0 {
-		lines = append(lines, fmt.Sprintf("This replica has lost the shards %s: their handlers are canceled, and the replicas that get the shards continue.", n.lost))
+		lines = append(lines, fmt.Sprintf("This replica has lost %s, and cancels the handlers of all objects there.", inWords(n.lost)))
 	}
 	switch {
 	case changed && held.Len() == 0:
 		lines = append(lines, "This replica handles no shards.")
 	case changed:
-		lines = append(lines, fmt.Sprintf("This replica handles the shards %s.", held))
+		lines = append(lines, fmt.Sprintf("This replica handles %s.", inWords(held)))
 	}
 	*n = news{told: held}
 	return lines, time.Time{}
+}
+
+// inWords names the shards of a set that is not empty.
+func inWords(set shards.Set) string {
+	if set.Len() == 1 {
+		return "the shard " + set.String()
+	}
+	return "the shards " + set.String()
 }

@@ -390,6 +390,36 @@ func TestReplicaThatCannotRenewTheGateLosesAllShards(t *testing.T) {
 	})
 }
 
+// A shard whose Lease cannot be renewed is lost RenewDeadline after the last renewal, and the others are not.
+func TestShardWhoseLeaseCannotBeRenewedIsLostInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4)
+		var refused atomic.Bool
+		a := w.start("a", func(r *replica) {
+			r.send = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if refused.Load() && strings.HasSuffix(request.URL.Path, "/leases/example-shard-2") {
+					return nil, errCut
+				}
+				return next.RoundTrip(request)
+			}
+		})
+		w.advance(10 * time.Second)
+		refused.Store(true)
+		time.Sleep(renewDeadline + time.Millisecond)
+		if held := a.held(); !held.Equal(shards.SetOf(0, 1, 3)) {
+			t.Errorf("a handles %s", held)
+		}
+		w.advance(time.Minute)
+		refused.Store(false)
+		w.advance(5 * time.Second)
+		w.expectSettled(a)
+		if n := a.count("This replica has lost the shard 2,"); n != 1 {
+			t.Errorf("the log says %d times that it is lost: %q", n, a.logs)
+		}
+		w.end()
+	})
+}
+
 // The last replica releases the gate, unless another one has joined just after it has seen that it is the last one.
 func TestReplicaThatJoinsAtTheLastMomentKeepsTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
