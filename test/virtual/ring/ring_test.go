@@ -205,7 +205,7 @@ func (w *world) leases() map[string]*coordinationv1.Lease {
 }
 
 func TestReplicasThatStopTogetherLeaveNothingHeld(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(10) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, 16)
 			random := rand.New(rand.NewPCG(seed, 3))
@@ -644,7 +644,7 @@ func TestLostWatchesAreHarmless(t *testing.T) {
 }
 
 func TestRenewalsAreFew(t *testing.T) {
-	const observed = 10 * time.Minute
+	const observed = 5 * time.Minute
 	for number, want := range map[int]float64{16: 4.3, 64: 14.1} {
 		t.Run(fmt.Sprint(number), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
