@@ -270,6 +270,23 @@ func TestAbortedAttemptHandlesNothing(t *testing.T) {
 	}
 }
 
+// The elector changes the Lease that it has got before it writes it.
+func TestViewHasCopies(t *testing.T) {
+	r := newRing(t)
+	one := &tenure{LeaseInterface: r.client, ring: r, name: "example-shard-1", lost: make(chan struct{}), phase: ended}
+	lease := leaseOf(one.name, "", "a")
+	lease.Namespace = "default"
+	written, err := one.Create(t.Context(), lease, metav1.CreateOptions{})
+	if err != nil || r.view.leases[one.name].lease == written {
+		t.Errorf("after a write, the view has the Lease of the elector: %v", err)
+	}
+	clear(r.view.leases)
+	read, err := one.Get(t.Context(), lease.Name, metav1.GetOptions{})
+	if err != nil || r.view.leases[one.name].lease == read {
+		t.Errorf("after a read, the view has the Lease of the elector: %v", err)
+	}
+}
+
 func TestFormerShardsAreNoMembers(t *testing.T) {
 	r := newRing(t)
 	for _, name := range []string{"example", "example-shard-3", "example-shard-4", r.names.members + "b", r.names.member} {

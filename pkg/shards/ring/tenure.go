@@ -231,7 +231,7 @@ func (t *tenure) Get(ctx context.Context, name string, options metav1.GetOptions
 		return nil, err
 	}
 	now := time.Now()
-	r.observe(name, lease, now)
+	r.observe(name, lease.DeepCopy(), now) // the elector changes the one that it gets
 	known := r.view.leases[name]
 	switch {
 	case t.uid != "" && !t.owns(lease): // it had the Lease
@@ -312,7 +312,7 @@ func (t *tenure) write(ctx context.Context, request func(context.Context) (*coor
 	if err != nil {
 		return lease, err
 	}
-	r.observe(t.name, lease, began)
+	r.observe(t.name, lease.DeepCopy(), began)
 	switch {
 	case t.phase == acquiring:
 		t.begin(lease, began)
