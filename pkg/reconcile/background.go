@@ -9,6 +9,7 @@ import (
 	"time"
 	"weak"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/internal/handler"
@@ -281,14 +282,25 @@ func (b *background) LastRun(ctx context.Context, d *handler.Declaration) (stora
 	return b.engine.records.LastRun(ctx, b.live(), d.ID, b.reporter())
 }
 
-// PutRun stores the end of a run. A storage elsewhere must keep nothing of an object that is gone.
+// PutRun stores the end of a run, unless a later one is stored when it is written: of another process that handles the
+// object at the same time. A storage elsewhere must keep nothing of an object that is gone.
 func (b *background) PutRun(ctx context.Context, d *handler.Declaration, run storage.Record, into *patch.Patch) error {
 	if b.engine.storesElsewhere && !b.resource.Has(b.key.NamespacedName, b.uid) {
 		return nil
 	}
 	merge := storage.Patch{}
 	err := b.engine.records.Storages.Progress.Store(ctx, b.live(), merge, record.RunOf(d.ID), &run)
-	into.Merge(merge)
+	if b.engine.storesElsewhere {
+		into.Merge(merge)
+		return err
+	}
+	into.Apply(func(now *unstructured.Unstructured) error {
+		known, err := b.engine.records.Record(ctx, object.NewBody(now.Object), record.RunOf(d.ID), b.reporter())
+		if err == nil && (known == nil || !known.Started.After(run.Started)) {
+			now.Object = patch.ApplyMerge(now.Object, merge)
+		}
+		return err
+	})
 	return err
 }
 

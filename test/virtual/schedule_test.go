@@ -2,12 +2,18 @@ package virtual
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
@@ -98,6 +104,34 @@ func TestRunWhoseEditIsRejectedIsMadeOnce(t *testing.T) {
 			if made[i+1].Sub(made[i]) != time.Hour {
 				t.Errorf("got %s after %s", made[i+1], made[i])
 			}
+		}
+	})
+}
+
+// Another process that handles the object at the same time has made a later run meanwhile. Its record stays.
+func TestAnEarlierRunDoesNotReplaceALaterOne(t *testing.T) {
+	later := time.Time{}
+	withOperator(t, func(r *kopf.Registry) {
+		r.Timer(examples, func(ctx context.Context, tick *kopf.Tick) error {
+			later = tick.Scheduled().Add(48 * time.Hour)
+			record := fmt.Sprintf(`{"started":%q,"stopped":%q,"retries":1,"success":true,"failure":false}`, later.Format(time.RFC3339Nano), later.Format(time.RFC3339Nano))
+			patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kopf.zalando.org/backup.schedule": record}}}
+			text, err := json.Marshal(patch)
+			if err != nil {
+				return err
+			}
+			tick.Patch().Set("yes", "status", "done")
+			return tick.Client().Patch(ctx, newExample(), client.RawPatch(types.MergePatchType, text))
+		}, kopf.ID("backup"), kopf.Schedule("30 2 * * *"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := newExample()
+		h.Create(one)
+		h.Advance(25 * time.Hour)
+		h.Get(one)
+		got := one.GetAnnotations()["kopf.zalando.org/backup.schedule"]
+		done, _, _ := unstructured.NestedString(one.Object, "status", "done")
+		if later.IsZero() || !strings.Contains(got, later.Format("2006-01-02")) || done != "yes" {
+			t.Errorf("the record is %s after one of %s; done: %s", got, later, done)
 		}
 	})
 }
