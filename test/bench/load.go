@@ -41,7 +41,12 @@ func (l *load) create(ctx context.Context, number int) error {
 }
 
 func (l *load) update(ctx context.Context, number int) error {
-	body := fmt.Appendf(nil, `{"spec":{"revision":%d}}`, secondRevision)
+	return l.revise(ctx, number, secondRevision)
+}
+
+// revise gives a revision to the spec of an object.
+func (l *load) revise(ctx context.Context, number, revision int) error {
+	body := fmt.Appendf(nil, `{"spec":{"revision":%d}}`, revision)
 	return l.about(l.api.Patch(types.MergePatchType)).Name(name(number)).Body(body).Do(ctx).Error()
 }
 

@@ -58,8 +58,11 @@ type options struct {
 	rate           int  // of the neighbor, in requests per second
 	seats          int  // of the API server; 0 for its default
 	reject         bool
-	subjects       string
-	asJSON         bool
+	// replicaCounts has the numbers of replicas that share the objects. If there are any, only they are measured.
+	replicaCounts []int
+	moved         int // how many objects there are when they move among replicas
+	subjects      string
+	asJSON        bool
 }
 
 func parse(arguments []string, out io.Writer) (options, error) {
@@ -85,10 +88,17 @@ func parse(arguments []string, out io.Writer) (options, error) {
 	flags.IntVar(&o.rate, "rate", 100, "with -neighbors: requests of the other client per second")
 	flags.IntVar(&o.seats, "seats", 0, "with -neighbors: --max-mutating-requests-inflight of the API server; the operator then has a low priority (default: that of the API server, without a priority)")
 	flags.BoolVar(&o.reject, "reject", false, "with -seats: the API server refuses requests of the operator, instead of queueing them")
+	counts := flags.String("shards", "", "measure only replicas that share the objects: their numbers, such as 1,2,3, and the subjects "+strings.Join(shardSubjects, ", "))
+	flags.IntVar(&o.moved, "moved", 10_000, "with -shards: number of objects when a replica joins, and when one is killed; -n, if that is more")
 	flags.StringVar(&o.profiles, "profile", "", "directory for CPU and heap profiles of the operators (default: no profiles)")
 	flags.StringVar(&o.subjects, "subjects", "", "comma-separated list of subjects to measure, of "+strings.Join(subjectNames(), ", ")+" (default: all except "+oursTyped+" and those of -waiting and -children)")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON instead of tables")
-	return o, flags.Parse(arguments)
+	if err := flags.Parse(arguments); err != nil {
+		return o, err
+	}
+	var err error
+	o.replicaCounts, err = parseReplicas(*counts)
+	return o, err
 }
 
 // chosen returns the subjects to measure.
@@ -106,6 +116,8 @@ func (o options) chosen() []string {
 		return childrenSubjects
 	case o.background:
 		return backgroundSubjects
+	case len(o.replicaCounts) > 0:
+		return shardSubjects
 	case o.neighbors:
 		return neighborSubjects
 	default:
@@ -148,7 +160,7 @@ func run(ctx context.Context, arguments []string, out, log io.Writer) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if options.admission || options.subjects == "" && !options.background && !options.neighbors && !options.waiting && !options.children {
+	if options.admission || options.subjects == "" && !options.background && !options.neighbors && !options.waiting && !options.children && len(options.replicaCounts) == 0 {
 		_, _ = fmt.Fprintf(log, "admission: %d calls\n", options.calls)
 		if report.Admission, err = measureAdmission(ctx, options); err != nil {
 			return fmt.Errorf("admission: %w", err)

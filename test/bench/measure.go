@@ -40,6 +40,9 @@ type measurement struct {
 	waitingFigures    waitingFigures
 	childrenFigures   childrenFigures
 	repairs           *repairs
+	shardFigures      shardFigures
+	replicas          []*process // instead of operator
+	revision          int        // of the last changes of objects
 	clients           kubernetes.Interface
 	probe             *probe
 }
@@ -56,7 +59,7 @@ func measure(ctx context.Context, subject string, o options, log io.Writer) (m *
 	if err != nil {
 		return nil, err
 	}
-	plane, err := controlplane.Start(programs, controlplane.Options{Flags: o.serverFlags()})
+	plane, err := controlplane.Start(programs, controlplane.Options{Flags: o.serverFlags(subject)})
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +73,7 @@ func measure(ctx context.Context, subject string, o options, log io.Writer) (m *
 	m.figures = figures{Subject: subject, Description: m.subject.description}
 	m.waitingFigures = waitingFigures{Subject: subject, Description: m.subject.description}
 	m.childrenFigures = childrenFigures{Subject: subject, Description: m.subject.description}
+	m.shardFigures = shardFigures{Subject: subject, Description: m.subject.description}
 	m.neighborFigures = neighborFigures{Subject: subject, Description: m.subject.description}
 	m.backgroundFigures = backgroundFigures{Subject: subject, Description: m.subject.description}
 	m.role = role{Subject: subject, KubeConfig: filepath.Join(dir, "kubeconfig"), Workers: o.workers, Interval: o.interval, Program: o.metacontroller}
@@ -134,6 +138,9 @@ func (m *measurement) runSteps(ctx context.Context, steps []step) error {
 			return fmt.Errorf("%s: %w", step.name, err)
 		}
 		_, _ = fmt.Fprintf(m.log, "  %-8s %s\n", step.name, time.Since(began).Round(100*time.Millisecond))
+	}
+	if m.operator == nil {
+		return nil
 	}
 	return m.operator.stop()
 }

@@ -54,11 +54,15 @@ func neighborSteps(m *measurement) []step {
 }
 
 // serverFlags returns the flags of the API server.
-func (o options) serverFlags() map[string]string {
-	if o.seats == 0 {
-		return nil
+func (o options) serverFlags(subject string) map[string]string {
+	flags := map[string]string{}
+	if o.seats > 0 {
+		flags["max-mutating-requests-inflight"] = strconv.Itoa(o.seats)
 	}
-	return map[string]string{"max-mutating-requests-inflight": strconv.Itoa(o.seats)}
+	if subject == sharingFiltered {
+		flags["feature-gates"] = "ShardedListAndWatch=true"
+	}
+	return flags
 }
 
 // createUsers permits everything to the operator and its neighbor. With seats, the operator has the

@@ -26,6 +26,7 @@ type observer struct {
 	expected func(watch.EventType, metav1.Object) bool
 	seen     map[string]struct{}
 	missing  int
+	also     func(metav1.Object) // sees all
 	done     chan struct{}
 	ended    chan struct{}
 }
@@ -80,6 +81,9 @@ func (o *observer) look() {
 func (o *observer) see(event watch.EventType, object metav1.Object) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.also != nil {
+		o.also(object)
+	}
 	if _, seen := o.seen[object.GetName()]; seen || o.missing == 0 || !o.expected(event, object) {
 		return
 	}
@@ -87,6 +91,13 @@ func (o *observer) see(event watch.EventType, object metav1.Object) {
 	if o.missing--; o.missing == 0 {
 		close(o.done)
 	}
+}
+
+// observe calls a function with every object that changes, from now on.
+func (o *observer) observe(do func(metav1.Object)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.also = do
 }
 
 // expect starts to wait for so many objects that meet the condition.

@@ -102,6 +102,9 @@ type Latency struct {
 func latencyOf(times []time.Duration) Latency {
 	slices.Sort(times)
 	n := len(times)
+	if n == 0 {
+		return Latency{}
+	}
 	return Latency{n, times[n/2], times[n*99/100], times[n-1]}
 }
 

@@ -81,6 +81,15 @@ func (p *process) answer() (sample, error) {
 // stop stops the operator gracefully.
 func (p *process) stop() error { return errors.Join(p.input.Close(), p.command.Wait()) }
 
+// kill stops the operator as the system does when it is out of memory.
+func (p *process) kill() error {
+	if err := p.command.Process.Kill(); err != nil {
+		return err
+	}
+	_ = p.command.Wait() // the error says that it was killed
+	return nil
+}
+
 const (
 	quietStep  = 200 * time.Millisecond
 	quietSteps = 5 // a second without work
@@ -104,7 +113,7 @@ func (p *process) quiet(ctx context.Context) (sample, error) {
 			break
 		}
 		calm++
-		if now.Requests != before.Requests || float64(now.CPU-before.CPU) > quietLoad*float64(quietStep) {
+		if now.Requests.withoutLeases() != before.Requests.withoutLeases() || float64(now.CPU-before.CPU) > quietLoad*float64(quietStep) {
 			calm = 0
 		}
 		before = now

@@ -21,6 +21,7 @@ type report struct {
 	Background []backgroundFigures `json:"background,omitempty"`
 	Waiting    []waitingFigures    `json:"waiting,omitempty"`
 	Children   []childrenFigures   `json:"children,omitempty"`
+	Shards     []shardFigures      `json:"shards,omitempty"`
 	Neighbors  []neighborFigures   `json:"neighbors,omitempty"`
 
 	Admission *admission `json:"admission,omitempty"`
@@ -36,6 +37,8 @@ func (r *report) add(ctx context.Context, subject string, o options, log io.Writ
 		r.Waiting = append(r.Waiting, m.waitingFigures)
 	case slices.Contains(childrenSubjects, subject), slices.Contains(externalSubjects, subject):
 		r.Children = append(r.Children, m.childrenFigures)
+	case slices.Contains(shardSubjects, subject):
+		r.Shards = append(r.Shards, m.shardFigures)
 	case slices.Contains(neighborSubjects, subject):
 		r.Neighbors = append(r.Neighbors, m.neighborFigures)
 	case slices.Contains(backgroundSubjects, subject):
@@ -60,6 +63,7 @@ func (r report) print(out io.Writer) error {
 	}
 	r.printWaiting(out)
 	r.printNeighbors(out)
+	r.printShards(out)
 	if err := r.printChildren(out); err != nil {
 		return err
 	}

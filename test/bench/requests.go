@@ -17,19 +17,28 @@ type requests struct {
 	Watches   int `json:"watches"`   // with those that are renewed every few minutes
 	Discovery int `json:"discovery"` // of the resources that the API server has
 	Others    int `json:"others"`
+	Leases    int `json:"leases"`  // their renewals, and requests for them
 	Refused   int `json:"refused"` // of all, with the status 429
 }
 
 // all returns the number of all requests, except those that do not depend on objects: a watch
-// is renewed every few minutes, and discovery follows a change of the definitions.
+// and a lease are renewed all the time, and discovery follows a change of the definitions.
 func (r requests) all() int { return r.Writes + r.Reads + r.Events + r.Children + r.Others }
 
 func (r requests) minus(other requests) requests {
 	return requests{
 		r.Writes - other.Writes, r.Conflicts - other.Conflicts, r.Reads - other.Reads,
 		r.Events - other.Events, r.Children - other.Children, r.Watches - other.Watches,
-		r.Discovery - other.Discovery, r.Others - other.Others, r.Refused - other.Refused,
+		r.Discovery - other.Discovery, r.Others - other.Others, r.Leases - other.Leases, r.Refused - other.Refused,
 	}
+}
+
+func (r requests) plus(other requests) requests { return r.minus(requests{}.minus(other)) }
+
+// withoutLeases returns the requests without those for leases, which an idle operator renews.
+func (r requests) withoutLeases() requests {
+	r.Leases = 0
+	return r
 }
 
 // counter is a transport that counts requests. It stores nothing else, to keep its
@@ -64,6 +73,8 @@ func (c *counter) RoundTrip(request *http.Request) (*http.Response, error) {
 		c.Reads++
 	case strings.HasSuffix(path, "/events") || strings.Contains(path, "/events/"):
 		c.Events++
+	case strings.Contains(path, "/leases"):
+		c.Leases++
 	case request.Method != http.MethodGet && strings.Contains(path, "/namespaces/"+namespace+"/"):
 		c.Children++
 	case request.URL.Query().Get("watch") == "true":

@@ -64,6 +64,9 @@ const (
 	neighborHandwritten = "neighbor+handwritten"
 	neighborWorkers     = "neighbor+handwritten-workers"
 
+	sharing         = "sharing"
+	sharingFiltered = "sharing+filtered"
+
 	handledByUs   = "kopf.zalando.org/last-handled-configuration"
 	handledByThem = "bench.kopf.dev/last-handled"
 	// handledInStatus says that the status of handled objects has the handled revision.
@@ -76,6 +79,7 @@ var (
 	waitingSubjects    = []string{waitingHandlers, waitingReconciles}
 	childrenSubjects   = []string{childrenEnsured, childrenHandwritten}
 	neighborSubjects   = []string{neighborOurs, neighborHandwritten, neighborUnlimited, neighborWorkers}
+	shardSubjects      = []string{sharingFiltered, sharing}
 	externalSubjects   = []string{childrenExternal} // they need the path of a program
 )
 
@@ -99,6 +103,9 @@ var subjects = map[string]subject{
 	neighborUnlimited:   {"this project, without any limit", handledByUs, kopfOperator{unlimited: true}.run, neighborSteps, backgroundOperator{}},
 	neighborHandwritten: {"hand-written on controller-runtime, with its defaults: one worker", handledByThem, handwritten{workers: 1}.run, neighborSteps, backgroundOperator{}},
 	neighborWorkers:     {"hand-written on controller-runtime, with as many workers", handledByThem, handwritten{}.run, neighborSteps, backgroundOperator{}},
+
+	sharing:         {"replicas of this project that share the objects", handledByUs, sharingOperator{}.run, shardSteps, backgroundOperator{}},
+	sharingFiltered: {"the same, with the feature gate ShardedListAndWatch of the API server", handledByUs, sharingOperator{}.run, shardSteps, backgroundOperator{}},
 
 	without:       {"this project, without timers and daemons", "", backgroundOperator{}.run, backgroundSteps, backgroundOperator{}},
 	timers:        {"the same, with a timer for every object", "", backgroundOperator{timer: true}.run, backgroundSteps, backgroundOperator{timer: true}},
