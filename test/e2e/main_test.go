@@ -60,6 +60,7 @@ var scenarios = map[string]struct {
 	"20-children":    {testEnsure, nil},
 	"21-drift":       {testDrift, nil},
 	"22-rollout":     {testRollout, nil},
+	"23-shards":      {testShards, nil},
 	"24-steps":       {testSteps, nil},
 	"25-conversion":  {testConversion, ginkgo.Label("admission")},
 	"99-all-at-once": {testAllAtOnce, ginkgo.Label("admission")},

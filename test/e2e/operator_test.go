@@ -29,6 +29,12 @@ func (e *example) start(t testing.TB, environment ...string) *operator {
 // startWith is like start, with additional arguments.
 func (e *example) startWith(t testing.TB, arguments []string, environment ...string) *operator {
 	t.Helper()
+	return e.startAs(t, append(e.scope(), arguments...), environment...)
+}
+
+// startAs runs the example with the arguments alone.
+func (e *example) startAs(t testing.TB, arguments []string, environment ...string) *operator {
+	t.Helper()
 	watch, err := guard.New() // otherwise, the operator would survive a killed test
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +48,7 @@ func (e *example) startWith(t testing.TB, arguments []string, environment ...str
 			t.Error(err)
 		}
 	})
-	command := exec.Command(script, append(e.scope(), arguments...)...)
+	command := exec.Command(script, arguments...)
 	command.Env = append(append(os.Environ(), "KUBECONFIG="+e.kubeconfig()), environment...)
 	separate(command)
 	session, err := gexec.Start(command, nil, nil)
@@ -109,4 +115,11 @@ func (o *operator) stop() {
 	o.session.Terminate()
 	g.Eventually(o.session).Should(gexec.Exit(0))
 	g.Expect(alive(group)).To(gomega.BeFalse(), "a process of the operator is left")
+}
+
+// kill ends the operator as the system does when it is out of memory.
+func (o *operator) kill() {
+	o.t.Helper()
+	o.stopped = true
+	gomega.NewWithT(o.t).Eventually(o.session.Kill()).Should(gexec.Exit())
 }
