@@ -36,7 +36,7 @@ func parseList(data []byte, resource selector.Resource, share *Share) (*List, er
 	}
 	var failure error
 	items.ForEach(func(_, item gjson.Result) bool {
-		if !share.hasText([]byte(item.Raw)) {
+		if !share.hasJSON(item.Get) {
 			return true
 		}
 		snapshot, err := object.ParseSnapshot(withKind(item, resource))

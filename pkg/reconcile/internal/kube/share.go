@@ -98,11 +98,15 @@ func (s *Share) Has(namespace string, uid types.UID) bool {
 	return s == nil || s.Whole || s.Listed().Has(s.Division.Of(namespace, uid))
 }
 
-// hasText is like Has, for the JSON of an object. What is no object belongs to every share: bookmarks and errors.
-func (s *Share) hasText(object []byte) bool {
+// hasJSON is like Has, for an object whose fields a function gets out of its JSON. What is no object belongs to every share:
+// bookmarks and errors. It reads each field that it needs, and no other, because it is called for the objects of all shards.
+func (s *Share) hasJSON(get func(path string) gjson.Result) bool {
 	if s == nil || s.Whole {
 		return true
 	}
-	identity := gjson.GetManyBytes(object, "metadata.uid", "metadata.namespace")
-	return identity[0].Str == "" || s.Has(identity[1].Str, types.UID(identity[0].Str))
+	uid, namespace := get("metadata.uid").Str, ""
+	if s.Division.ByNamespace {
+		namespace = get("metadata.namespace").Str
+	}
+	return uid == "" || s.Has(namespace, types.UID(uid))
 }

@@ -37,9 +37,10 @@ func (d watchDecoder) Decode(frame []byte, _ *schema.GroupVersionKind, into runt
 	if !ok {
 		return nil, nil, errors.New("an event of the watch is truncated, or is not an event")
 	}
-	if !d.share.hasText(object) { // only the version is news
+	get := func(path string) gjson.Result { return gjson.GetBytes(object, path) }
+	if !d.share.hasJSON(get) { // only the version is news
 		kind = string(watch.Bookmark)
-		object = fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q}}`, gjson.GetBytes(object, "metadata.resourceVersion").Str)
+		object = fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q}}`, get("metadata.resourceVersion").Str)
 	}
 	event.Type = kind
 	event.Object.Raw = object
