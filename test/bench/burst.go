@@ -72,12 +72,17 @@ func (m *measurement) profile(name string) (end func() error, err error) {
 	if m.profiles == "" {
 		return func() error { return nil }, nil
 	}
-	dir, err := filepath.Abs(m.profiles)
+	path, err := m.profilePath(name)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := m.operator.ask(commandProfile + " " + filepath.Join(dir, m.role.Subject+"-"+name+".cpu")); err != nil {
+	if _, err := m.operator.ask(commandProfile + " " + path); err != nil {
 		return nil, err
 	}
 	return func() error { _, err := m.operator.ask(commandEnd); return err }, nil
+}
+
+// profilePath returns the absolute path of a CPU profile.
+func (m *measurement) profilePath(name string) (string, error) {
+	return filepath.Abs(filepath.Join(m.profiles, m.role.Subject+"-"+name+".cpu"))
 }

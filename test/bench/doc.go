@@ -9,6 +9,8 @@
 //	go run ./test/bench -children -n 500 # only operators that keep children
 //	go run ./test/bench -children -metacontroller PATH # and Metacontroller
 //	go run ./test/bench -neighbors -n 1000 # only what another client of the API server notices
+//	go run ./test/bench -shards 1,2,3 # only replicas that share the objects
+//	go run ./test/bench -resident 100000 -n 2000 -memory # only an operator with many objects that do not change
 //	go run ./test/bench -admission  # only admission webhooks: a few seconds
 //	go run ./test/bench -json      # print JSON
 //	go run ./test/bench -profile d # write pprof files of every phase to the directory d
@@ -41,6 +43,14 @@
 // client changes objects of another resource at a fixed rate: the time of a burst of creations, the
 // requests that the API server refuses, and the latency of the other client. The API server has few
 // seats for the operator with -seats, and refuses further requests with -reject.
+//
+// With -shards, it measures replicas that share the objects of one operator, with an API server that sends
+// each of them only its own objects, and with one that sends all: CPU time and memory of each replica, compared with one
+// that has all objects; and what happens when another replica joins, and when one is killed: the time until all objects
+// that move are handled by their new replicas, and the latency of changes meanwhile.
+//
+// With -resident, it measures an operator with many objects that are handled already and do not change: a restart with
+// them, and the cost of other objects. With -memory, the API server is that of the test kit.
 //
 // Finally it measures an admission handler that admits everything: the time of a call
 // over TLS, compared with the same webhook of controller-runtime alone. Both webhooks

@@ -60,6 +60,8 @@ type options struct {
 	reject         bool
 	// replicaCounts has the numbers of replicas that share the objects. If there are any, only they are measured.
 	replicaCounts []int
+	resident      int // number of objects that never change; if there are any, only an operator with them is measured
+	memory        bool
 	moved         int // how many objects there are when they move among replicas
 	subjects      string
 	asJSON        bool
@@ -89,6 +91,8 @@ func parse(arguments []string, out io.Writer) (options, error) {
 	flags.IntVar(&o.seats, "seats", 0, "with -neighbors: --max-mutating-requests-inflight of the API server; the operator then has a low priority (default: that of the API server, without a priority)")
 	flags.BoolVar(&o.reject, "reject", false, "with -seats: the API server refuses requests of the operator, instead of queueing them")
 	counts := flags.String("shards", "", "measure only replicas that share the objects: their numbers, such as 1,2,3, and the subjects "+strings.Join(shardSubjects, ", "))
+	flags.IntVar(&o.resident, "resident", 0, "measure only an operator with this number of other objects, which are handled already and do not change: the subject "+residents)
+	flags.BoolVar(&o.memory, "memory", false, "measure with the API server of the test kit, in memory: for numbers of objects that a real one on this machine is too slow for")
 	flags.IntVar(&o.moved, "moved", 10_000, "with -shards: number of objects when a replica joins, and when one is killed; -n, if that is more")
 	flags.StringVar(&o.profiles, "profile", "", "directory for CPU and heap profiles of the operators (default: no profiles)")
 	flags.StringVar(&o.subjects, "subjects", "", "comma-separated list of subjects to measure, of "+strings.Join(subjectNames(), ", ")+" (default: all except "+oursTyped+" and those of -waiting and -children)")
@@ -116,6 +120,8 @@ func (o options) chosen() []string {
 		return childrenSubjects
 	case o.background:
 		return backgroundSubjects
+	case o.resident > 0:
+		return residentSubjects
 	case len(o.replicaCounts) > 0:
 		return shardSubjects
 	case o.neighbors:
@@ -160,7 +166,7 @@ func run(ctx context.Context, arguments []string, out, log io.Writer) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if options.admission || options.subjects == "" && !options.background && !options.neighbors && !options.waiting && !options.children && len(options.replicaCounts) == 0 {
+	if options.admission || options.subjects == "" && !options.background && !options.neighbors && !options.waiting && !options.children && len(options.replicaCounts) == 0 && options.resident == 0 {
 		_, _ = fmt.Fprintf(log, "admission: %d calls\n", options.calls)
 		if report.Admission, err = measureAdmission(ctx, options); err != nil {
 			return fmt.Errorf("admission: %w", err)

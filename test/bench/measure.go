@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
-	"github.com/kopf-go/kopf/internal/controlplane"
 )
 
 // warmUp is the number of objects that an operator handles before it is measured, so
@@ -41,6 +40,7 @@ type measurement struct {
 	childrenFigures   childrenFigures
 	repairs           *repairs
 	shardFigures      shardFigures
+	handled           []byte     // a handled object
 	replicas          []*process // instead of operator
 	revision          int        // of the last changes of objects
 	clients           kubernetes.Interface
@@ -59,7 +59,7 @@ func measure(ctx context.Context, subject string, o options, log io.Writer) (m *
 	if err != nil {
 		return nil, err
 	}
-	plane, err := controlplane.Start(programs, controlplane.Options{Flags: o.serverFlags(subject)})
+	plane, err := o.startPlane(programs, subject)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,15 @@ func (m *measurement) restart(ctx context.Context) error {
 	if err := m.operator.stop(); err != nil {
 		return err
 	}
-	operator, took, err := start(ctx, m.role, m.log)
+	profiled := m.role
+	if m.profiles != "" {
+		path, err := m.profilePath("restart")
+		if err != nil {
+			return err
+		}
+		profiled.Profile = path
+	}
+	operator, took, err := start(ctx, profiled, m.log)
 	if err != nil {
 		return err
 	}
@@ -213,7 +221,12 @@ func (m *measurement) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if m.profiles != "" {
+		if _, err := operator.ask(commandEnd); err != nil {
+			return err
+		}
+	}
 	loaded, err := operator.ask(commandRest)
-	m.figures.Restart = Restart{Ready: took, CPU: settled.CPU, Requests: settled.Requests, Memory: memoryOf(loaded)}
+	m.figures.Restart = Restart{Ready: took, CPU: settled.CPU, Requests: settled.Requests, Memory: memoryOf(loaded), Peak: settled.Peak}
 	return err
 }

@@ -29,6 +29,7 @@ type role struct {
 	Interval   time.Duration // of timers
 	Program    string        // path of a program that is the operator, if it is not this one
 	User       string        // that the operator is, instead of an administrator
+	Profile    string        // path of a CPU profile from the start on, or empty
 	Direct     bool          // connect that program without counting its requests
 }
 
@@ -75,6 +76,11 @@ func (o *operator) run(text string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", r.KubeConfig)
 	if err != nil {
 		return err
+	}
+	if r.Profile != "" {
+		if err := o.meter.startProfile(r.Profile); err != nil {
+			return err
+		}
 	}
 	config.Impersonate.UserName = r.User
 	config.Wrap(o.counter.wrap)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -216,12 +215,11 @@ func (m *measurement) profileReplicas(name string) (end func() error, err error)
 	if m.profiles == "" {
 		return func() error { return nil }, nil
 	}
-	dir, err := filepath.Abs(m.profiles)
-	if err != nil {
-		return nil, err
-	}
 	for i, replica := range m.replicas {
-		path := filepath.Join(dir, fmt.Sprintf("%s-%s-%d-of-%d.cpu", m.role.Subject, name, i+1, len(m.replicas)))
+		path, err := m.profilePath(fmt.Sprintf("%s-%d-of-%d", name, i+1, len(m.replicas)))
+		if err != nil {
+			return nil, err
+		}
 		if _, err := replica.ask(commandProfile + " " + path); err != nil {
 			return nil, err
 		}

@@ -64,6 +64,8 @@ const (
 	neighborHandwritten = "neighbor+handwritten"
 	neighborWorkers     = "neighbor+handwritten-workers"
 
+	residents = "residents"
+
 	sharing         = "sharing"
 	sharingFiltered = "sharing+filtered"
 
@@ -79,6 +81,7 @@ var (
 	waitingSubjects    = []string{waitingHandlers, waitingReconciles}
 	childrenSubjects   = []string{childrenEnsured, childrenHandwritten}
 	neighborSubjects   = []string{neighborOurs, neighborHandwritten, neighborUnlimited, neighborWorkers}
+	residentSubjects   = []string{residents}
 	shardSubjects      = []string{sharingFiltered, sharing}
 	externalSubjects   = []string{childrenExternal} // they need the path of a program
 )
@@ -103,6 +106,8 @@ var subjects = map[string]subject{
 	neighborUnlimited:   {"this project, without any limit", handledByUs, kopfOperator{unlimited: true}.run, neighborSteps, backgroundOperator{}},
 	neighborHandwritten: {"hand-written on controller-runtime, with its defaults: one worker", handledByThem, handwritten{workers: 1}.run, neighborSteps, backgroundOperator{}},
 	neighborWorkers:     {"hand-written on controller-runtime, with as many workers", handledByThem, handwritten{}.run, neighborSteps, backgroundOperator{}},
+
+	residents: {"this project, with many other objects that do not change", handledByUs, kopfOperator{}.run, residentSteps, backgroundOperator{}},
 
 	sharing:         {"replicas of this project that share the objects", handledByUs, sharingOperator{}.run, shardSteps, backgroundOperator{}},
 	sharingFiltered: {"the same, with the feature gate ShardedListAndWatch of the API server", handledByUs, sharingOperator{}.run, shardSteps, backgroundOperator{}},

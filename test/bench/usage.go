@@ -17,6 +17,7 @@ import (
 type sample struct {
 	CPU        time.Duration // of all threads, in user and kernel mode
 	Resident   int64         // bytes of private memory
+	Peak       int64         // the most resident bytes so far, with the program file
 	Heap       int64         // bytes of Go objects, including uncollected garbage
 	Goroutines int
 	Requests   requests
@@ -51,6 +52,9 @@ func (*ownProcess) measure(s *sample) error {
 // process sets what the system knows about a process.
 func (s *sample) process(pid int) (err error) {
 	if s.CPU, err = cpuTime(pid); err != nil {
+		return err
+	}
+	if s.Peak, err = peakMemory(pid); err != nil {
 		return err
 	}
 	s.Resident, err = residentMemory(pid)

@@ -27,6 +27,9 @@ func cpuTime(pid int) (time.Duration, error) {
 // when it needs memory.
 func residentMemory(pid int) (int64, error) { return statusField(pid, "RssAnon:") }
 
+// peakMemory returns the largest resident set so far, with the pages of the program file.
+func peakMemory(pid int) (int64, error) { return statusField(pid, "VmHWM:") }
+
 func statusField(pid int, field string) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
