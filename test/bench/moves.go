@@ -22,6 +22,9 @@ type Move struct {
 	Objects  int `json:"objects"`  // that have moved
 	// TakenOver is how long it took until all of them were handled by their new replicas.
 	TakenOver time.Duration `json:"takenOverNanoseconds"`
+	// CPU is the CPU time of all replicas meanwhile, also for changes of objects, and for what a replica that joins does at its
+	// start.
+	CPU time.Duration `json:"cpuNanoseconds"`
 	// Moving has the latencies of changes of objects that have moved, Others those of the other objects, meanwhile.
 	Moving Latency `json:"moving"`
 	Others Latency `json:"others"`
@@ -86,17 +89,18 @@ func (m *measurement) shardsByName(ctx context.Context) (map[string]int, error) 
 	return shardOf, nil
 }
 
-// takeovers returns how many objects each replica has taken over since its start.
-func (m *measurement) takeovers() (map[*process]int64, error) {
-	counts := map[*process]int64{}
+// sampleReplicas returns the samples of the replicas. The calls that are tallied are the objects that each has taken over
+// since its start.
+func (m *measurement) sampleReplicas() (map[*process]sample, error) {
+	samples := map[*process]sample{}
 	for _, replica := range m.replicas {
 		taken, err := replica.ask(commandSample)
 		if err != nil {
 			return nil, err
 		}
-		counts[replica] = taken.Tallied.Calls
+		samples[replica] = taken
 	}
-	return counts, nil
+	return samples, nil
 }
 
 // move measures what a function begins: the objects of some shards move to other replicas.
@@ -111,7 +115,7 @@ func (m *measurement) move(ctx context.Context, begin func() error) (moved Move,
 	if err != nil {
 		return Move{}, err
 	}
-	calls, err := m.takeovers()
+	before, err := m.sampleReplicas()
 	if err != nil {
 		return Move{}, err
 	}
@@ -119,11 +123,18 @@ func (m *measurement) move(ctx context.Context, begin func() error) (moved Move,
 	began := time.Now()
 	hasMoved := func(name string) bool { return false }
 	if err = begin(); err == nil {
-		hasMoved, err = m.awaitMove(ctx, held, shardOf, calls)
+		hasMoved, err = m.awaitMove(ctx, held, shardOf, before)
 	}
 	moved = Move{Replicas: len(m.replicas), TakenOver: time.Since(began)}
 	if err := errors.Join(err, c.end(ctx)); err != nil {
 		return Move{}, err
+	}
+	after, err := m.sampleReplicas()
+	if err != nil {
+		return Move{}, err
+	}
+	for replica, now := range after {
+		moved.CPU += now.CPU - before[replica].CPU
 	}
 	for name := range shardOf {
 		if hasMoved(name) {
@@ -136,7 +147,7 @@ func (m *measurement) move(ctx context.Context, begin func() error) (moved Move,
 
 // awaitMove waits until the shards are held evenly, and all of their objects are taken over. It returns a function that
 // reports whether an object has moved.
-func (m *measurement) awaitMove(ctx context.Context, before holders, shardOf map[string]int, calls map[*process]int64) (hasMoved func(string) bool, err error) {
+func (m *measurement) awaitMove(ctx context.Context, before holders, shardOf map[string]int, samples map[*process]sample) (hasMoved func(string) bool, err error) {
 	for {
 		if err := pause(ctx, moveStep); err != nil {
 			return nil, err
@@ -154,12 +165,12 @@ func (m *measurement) awaitMove(ctx context.Context, before holders, shardOf map
 				missing++
 			}
 		}
-		now, err := m.takeovers()
+		now, err := m.sampleReplicas()
 		if err != nil {
 			return nil, err
 		}
-		for replica, count := range now {
-			missing -= count - calls[replica]
+		for replica, taken := range now {
+			missing -= taken.Tallied.Calls - samples[replica].Tallied.Calls
 		}
 		if missing <= 0 {
 			return func(name string) bool { return held[shardOf[name]] != before[shardOf[name]] }, nil

@@ -25,12 +25,14 @@ const roleVariable = "KOPF_BENCH_ROLE"
 type role struct {
 	Subject    string
 	KubeConfig string // path of the file
-	Workers    int
-	Interval   time.Duration // of timers
-	Program    string        // path of a program that is the operator, if it is not this one
-	User       string        // that the operator is, instead of an administrator
-	Profile    string        // path of a CPU profile from the start on, or empty
-	Direct     bool          // connect that program without counting its requests
+	// ContentType is what the API server understands, if that is not everything.
+	ContentType string
+	Workers     int
+	Interval    time.Duration // of timers
+	Program     string        // path of a program that is the operator, if it is not this one
+	User        string        // that the operator is, instead of an administrator
+	Profile     string        // path of a CPU profile from the start on, or empty
+	Direct      bool          // connect that program without counting its requests
 }
 
 // The commands of the parent on the child's standard input, one per line. The child
@@ -82,6 +84,7 @@ func (o *operator) run(text string) error {
 			return err
 		}
 	}
+	config.ContentType = r.ContentType
 	config.Impersonate.UserName = r.User
 	config.Wrap(o.counter.wrap)
 	// A real device, so that the cost of writing log lines is included.

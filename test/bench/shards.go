@@ -224,7 +224,15 @@ func (m *measurement) profileReplicas(name string) (end func() error, err error)
 			return nil, err
 		}
 	}
-	return func() error { _, err := m.askReplicas(commandEnd); return err }, nil
+	profiled := m.replicas
+	return func() error {
+		var failures []error
+		for _, replica := range profiled {
+			_, err := replica.ask(commandEnd)
+			failures = append(failures, err)
+		}
+		return errors.Join(failures...)
+	}, nil
 }
 
 // restReplicas measures the replicas while the objects do not change.
@@ -261,8 +269,12 @@ func (m *measurement) addObjects(ctx context.Context) error {
 
 // join measures how another replica takes its part of the objects over.
 func (m *measurement) join(ctx context.Context) (err error) {
+	profile, err := m.profileReplicas("join")
+	if err != nil {
+		return err
+	}
 	m.shardFigures.Joined, err = m.move(ctx, func() error { return m.startReplica(ctx) })
-	return err
+	return errors.Join(err, profile())
 }
 
 // kill measures how the others take the objects of a replica over that is killed.

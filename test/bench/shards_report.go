@@ -36,9 +36,11 @@ func (r report) printShards(out io.Writer) {
 		line("memory without objects, of the largest", func(c replicasFigures) string { return mega(c.largestEmpty()) })
 		line("memory with objects, of the largest", func(c replicasFigures) string { return mega(c.largest()) })
 		line("memory of objects, of the largest", func(c replicasFigures) string { return mega(c.objects()) })
+		line("of which Go heap", func(c replicasFigures) string { return mega(c.heap()) })
 		if one := f.Replicas[0]; len(one.Each) == 1 && len(f.Replicas) > 1 {
 			line("CPU relative to one", func(c replicasFigures) string { return percent(float64(c.busiest()) / float64(one.busiest())) })
 			line("memory of objects relative to one", func(c replicasFigures) string { return percent(float64(c.objects()) / float64(one.objects())) })
+			line("Go heap of objects relative to one", func(c replicasFigures) string { return percent(float64(c.heap()) / float64(one.heap())) })
 			line("goals", func(c replicasFigures) string {
 				part := 1 / float64(len(c.Each))
 				return percent(part+goalFiltered) + ", unfiltered " + percent(part+goalUnfiltered)
@@ -49,8 +51,8 @@ func (r report) printShards(out io.Writer) {
 			what string
 			Move
 		}{{"joins", f.Joined}, {"is killed", f.Killed}} {
-			_, _ = fmt.Fprintf(out, "\n  a replica %s, and %d are left: %d objects are taken over after %.1f s\n    a change of one of them: %s\n    a change of another object: %s\n",
-				move.what, move.Replicas, move.Objects, move.TakenOver.Seconds(), move.Moving, move.Others)
+			_, _ = fmt.Fprintf(out, "\n  a replica %s, and %d are left: %d objects are taken over after %.1f s, with %s of CPU\n    a change of one of them: %s\n    a change of another object: %s\n",
+				move.what, move.Replicas, move.Objects, move.TakenOver.Seconds(), milli(move.CPU), move.Moving, move.Others)
 		}
 	}
 }
@@ -83,4 +85,8 @@ func (f replicasFigures) largest() int64 {
 
 func (f replicasFigures) objects() int64 {
 	return most(f, func(r replicaFigures) int64 { return r.Loaded.minus(r.Empty).Resident })
+}
+
+func (f replicasFigures) heap() int64 {
+	return most(f, func(r replicaFigures) int64 { return r.Loaded.minus(r.Empty).Heap })
 }
