@@ -31,6 +31,14 @@ func show(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.clear()) }()
 
+	if err := s.perform(ctx); !errors.Is(err, context.Canceled) { // by Ctrl-C
+		return err
+	}
+	return nil
+}
+
+// perform is the whole show, until the context is done.
+func (s *stage) perform(ctx context.Context) error {
 	fmt.Println("Three replicas of the operator start.")
 	for number := 1; number <= 3; number++ {
 		if err := s.start(fmt.Sprint("replica ", number)); err != nil {
@@ -43,7 +51,7 @@ func show(ctx context.Context) (err error) {
 	fmt.Printf("%d objects are created.\n", objects)
 	held, err := s.await(ctx)
 	if err != nil {
-		return ignoreCanceled(ctx, err)
+		return err
 	}
 	by := map[string][]int{}
 	for _, number := range slices.Sorted(maps.Keys(held)) {
@@ -58,7 +66,7 @@ func show(ctx context.Context) (err error) {
 	s.kill(victim)
 	fmt.Printf("%s is killed. Its leases expire in some seconds.\n", victim)
 	if held, err = s.tellMoves(ctx, held, killed); err != nil {
-		return ignoreCanceled(ctx, err)
+		return err
 	}
 
 	started := time.Now()
@@ -67,11 +75,11 @@ func show(ctx context.Context) (err error) {
 	}
 	fmt.Printf("%s starts again.\n", victim)
 	if _, err = s.tellMoves(ctx, held, started); err != nil {
-		return ignoreCanceled(ctx, err)
+		return err
 	}
 	fmt.Println("That is all. The replicas work until you stop them.")
 	<-ctx.Done()
-	return nil
+	return ctx.Err()
 }
 
 // stage has the replicas that are running, and the cluster with their objects.
@@ -104,8 +112,11 @@ func (s *stage) start(name string) error {
 	command := exec.Command(program, "--namespace", s.namespace, "--quiet") //nolint:gosec // this program
 	command.Env = append(os.Environ(), "REPLICA="+name)
 	command.Stderr = os.Stderr
+	if err := command.Start(); err != nil {
+		return err
+	}
 	s.replicas[name] = command
-	return command.Start()
+	return nil
 }
 
 // kill ends a replica as the system does when it is out of memory: its leases are not released.
@@ -242,11 +253,4 @@ func join(numbers []int) string {
 		return "object " + texts[0]
 	}
 	return "objects " + strings.Join(texts, ", ")
-}
-
-func ignoreCanceled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -45,7 +47,8 @@ func startMemory() (plane, error) {
 	}
 	proxy := httputil.NewSingleHostReverseProxy(address)
 	proxy.Transport = config.Transport
-	proxy.FlushInterval = -1 // of watches
+	proxy.FlushInterval = -1                    // of watches
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // operators that are killed leave requests
 	server := httptest.NewUnstartedServer(http.HandlerFunc(proxy.ServeHTTP))
 	server.EnableHTTP2 = true
 	server.StartTLS()
