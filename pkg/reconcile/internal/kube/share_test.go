@@ -2,9 +2,12 @@ package kube
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,4 +115,42 @@ func TestWholeStreamsShowEverything(t *testing.T) {
 	if options != (metav1.ListOptions{}) || !share.Has("ns", uidIn(0)) || !share.hasJSON(gjson.Parse(`{"metadata":{"uid":"x"}}`).Get) || !share.Listed().Has(1) {
 		t.Errorf("got %+v", options)
 	}
+}
+
+// pausing is the end of a part of a stream: the next one comes after a time.
+type pausing time.Duration
+
+func (p pausing) Read([]byte) (int, error) {
+	time.Sleep(time.Duration(p))
+	return 0, io.EOF
+}
+
+func TestMostEventsOfOtherSharesAreDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := shards.SetOf(0)
+		share := &Share{Division: halves, Wanted: func() shards.Set { return held }}
+		share.listed.Store(&held)
+		frame := func(name string, shard int) io.Reader {
+			return strings.NewReader(fmt.Sprintf(`{"type":"MODIFIED","object":{"metadata":{"name":%q,"resourceVersion":%q,"uid":%q}}}`, name, name, uidIn(shard)) + "\n")
+		}
+		answer := io.MultiReader(frame("1", 1), frame("2", 1), frame("3", 0), frame("4", 1), pausing(markPause), frame("5", 1), frame("6", 1),
+			strings.NewReader(`{"type":"ERROR","object":{"kind":"Status"}}`+"\n"))
+		decoder := watchDecoder{codec{share}}
+		frames := decoder.NewFrameReader(io.NopCloser(answer))
+		var got []string
+		for text := make([]byte, 1000); ; {
+			n, err := frames.Read(text)
+			if err != nil {
+				break
+			}
+			var event metav1.WatchEvent
+			if _, _, err := decoder.Decode(text[:n], nil, &event); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, event.Type+" "+gjson.GetBytes(event.Object.Raw, "metadata.resourceVersion").Str)
+		}
+		if want := []string{"BOOKMARK 1", "MODIFIED 3", "BOOKMARK 5", "ERROR "}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,8 +27,7 @@ var (
 // Identifier distinguishes serializers.
 func (watchDecoder) Identifier() runtime.Identifier { return "kopf-watch" }
 
-// Decode reads a watch event. Its object shares the bytes of the frame. An event of an object of another share becomes
-// a bookmark, before anything else of it is decoded.
+// Decode reads a watch event. Its object shares the bytes of the frame.
 func (d watchDecoder) Decode(frame []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	event, ok := into.(*metav1.WatchEvent)
 	if !ok {
@@ -36,11 +36,6 @@ func (d watchDecoder) Decode(frame []byte, _ *schema.GroupVersionKind, into runt
 	kind, object, ok := splitEvent(frame)
 	if !ok {
 		return nil, nil, errors.New("an event of the watch is truncated, or is not an event")
-	}
-	get := func(path string) gjson.Result { return gjson.GetBytes(object, path) }
-	if !d.share.hasJSON(get) { // only the version is news
-		kind = string(watch.Bookmark)
-		object = fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q}}`, get("metadata.resourceVersion").Str)
 	}
 	event.Type = kind
 	event.Object.Raw = object
@@ -62,8 +57,8 @@ func splitEvent(frame []byte) (kind string, object []byte, ok bool) {
 }
 
 // NewFrameReader splits the response to a watch request into frames.
-func (watchDecoder) NewFrameReader(answer io.ReadCloser) io.ReadCloser {
-	return &frameReader{Closer: answer, buffer: bufio.NewReaderSize(answer, readBufferSize)}
+func (d watchDecoder) NewFrameReader(answer io.ReadCloser) io.ReadCloser {
+	return &frameReader{Closer: answer, buffer: bufio.NewReaderSize(answer, readBufferSize), share: d.share}
 }
 
 // NewFrameWriter is never used: the engine sends no streams.
@@ -77,19 +72,30 @@ const readBufferSize = 16 << 10
 const maxFrame = 16 << 20
 
 // frameReader returns one frame after another, as runtime.Framer requires.
+//
+// Of an event of an object that the share does not have, only the version is news: it becomes a bookmark. Bookmarks are
+// for the next watch, so some of them suffice, and the other frames are dropped here: each one that is returned wakes three
+// goroutines, and without shards on the API server, most events are of other replicas.
 type frameReader struct {
 	io.Closer
 	buffer *bufio.Reader
-	frame  []byte // reused
-	rest   []byte // of the frame, not returned yet
+	frame  []byte    // reused
+	rest   []byte    // of the frame, not returned yet
+	share  *Share    // nil: all objects
+	marked time.Time // when the last event became a bookmark
 }
+
+// markPause is the pause between two events that become bookmarks. It is far shorter than the time after which a silent
+// watch is ended.
+const markPause = 100 * time.Millisecond
 
 // Read returns a frame, or a part of it with io.ErrShortBuffer.
 func (f *frameReader) Read(into []byte) (int, error) {
-	if len(f.rest) == 0 {
+	for len(f.rest) == 0 {
 		if err := f.readFrame(); err != nil {
 			return 0, err
 		}
+		f.dropOthers()
 	}
 	n := copy(into, f.rest)
 	f.rest = f.rest[n:]
@@ -97,6 +103,23 @@ func (f *frameReader) Read(into []byte) (int, error) {
 		return n, io.ErrShortBuffer
 	}
 	return n, nil
+}
+
+// dropOthers replaces a frame of an object that the share does not have.
+func (f *frameReader) dropOthers() {
+	if f.share == nil || f.share.Whole {
+		return
+	}
+	_, object, ok := splitEvent(f.rest)
+	get := func(path string) gjson.Result { return gjson.GetBytes(object, path) }
+	if !ok || f.share.hasJSON(get) {
+		return
+	}
+	f.rest = nil
+	if now := time.Now(); now.Sub(f.marked) >= markPause {
+		f.marked = now
+		f.rest = fmt.Appendf(nil, `{"type":%q,"object":{"metadata":{"resourceVersion":%q}}}`, watch.Bookmark, get("metadata.resourceVersion").Str)
+	}
 }
 
 // readFrame reads a frame: a line, as all Kubernetes API servers write it, or several
