@@ -102,13 +102,15 @@ func (m *measurement) startReplicas(ctx context.Context, replicas int) error {
 			return err
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	for {
 		held, err := m.holders(ctx)
 		if err != nil || held.areEven(replicas) {
 			return err
 		}
 		if err := pause(ctx, moveStep); err != nil {
-			return err
+			return fmt.Errorf("not all shards are held: %w", err)
 		}
 	}
 }
