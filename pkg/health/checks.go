@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kopf-go/kopf/pkg/internal/plural"
+	"github.com/kopf-go/kopf/pkg/metrics"
 )
 
 // checkResult is the result of one readiness check.
@@ -72,6 +73,13 @@ func runChecks(o Operator, maxQueueAge time.Duration) []checkResult {
 	}
 
 	handling := checkResult{name: "handling"}
+	if s := state.Shards; s != nil {
+		all = append(all, checkShards(*s))
+		handling.note = "this replica handles no shards"
+		if !s.Held.IsEmpty() {
+			handling.note = "this replica handles the shards " + s.Held.String()
+		}
+	}
 	switch {
 	case !state.Leading:
 		handling.note = "this replica is on standby"
@@ -79,6 +87,21 @@ func runChecks(o Operator, maxQueueAge time.Duration) []checkResult {
 		handling.note = "paused: another operator handles the objects"
 	}
 	return append(all, start, queue, handling)
+}
+
+// checkShards checks whether a replica can take shards. One that waits for a leader is ready, or else no rolling update could
+// replace the leader.
+func checkShards(s metrics.Shards) checkResult {
+	c := checkResult{name: "shards"}
+	switch {
+	case s.Joined:
+		c.note = fmt.Sprintf("%s of %d", plural.Of(s.Held.Len(), "shard", "shards"), s.Number)
+	case s.Leader != "":
+		c.note = "this replica waits until one with leader election has stopped"
+	default:
+		c.problem = "this replica takes no part: it cannot read or write the leases of the shards, or has just started"
+	}
+	return c
 }
 
 // describeError describes the kind of an API error. The message of the error may quote

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/shards"
 )
 
 // fake is an operator with a given state.
@@ -47,14 +48,21 @@ func TestReadiness(t *testing.T) {
 		change func(f *fake)
 		lines  []string // all other checks pass
 	}{
-		"everything is ready":                   {func(*fake) {}, nil},
-		"objects are being listed":              {func(f *fake) { f.watching[0].Listed = false }, []string{"[-]" + kex + "/ns not listed yet"}},
-		"objects cannot be listed":              {func(f *fake) { f.watching[0].Listed, f.watching[0].Err = false, forbidden }, []string{"[-]" + kex + "/ns not listed yet: the operator is not permitted to list and watch it"}},
-		"a watch failed":                        {func(f *fake) { f.watching[1].Err = errors.New(secret) }, []string{"[-]pods.v1 not watched now: see the log for the reason"}},
-		"the operator has just started":         {func(f *fake) { f.watching, f.state = nil, metrics.State{Leading: true} }, []string{"[-]start not all existing objects are listed yet"}},
-		"objects wait for a short time":         {func(f *fake) { f.state.Queue.Oldest = time.Minute }, nil},
-		"objects wait for a long time":          {func(f *fake) { f.state.Queue = metrics.Queue{Depth: 3, Oldest: 90 * time.Second, Busy: 5, Workers: 5} }, []string{"[-]queue stalled: 3 objects are waiting, the oldest for 1m30s; 5 of 5 workers are busy"}},
-		"another replica is the leader":         {func(f *fake) { f.state.Leading = false }, []string{"[+]handling ok: this replica is on standby"}},
+		"everything is ready":           {func(*fake) {}, nil},
+		"objects are being listed":      {func(f *fake) { f.watching[0].Listed = false }, []string{"[-]" + kex + "/ns not listed yet"}},
+		"objects cannot be listed":      {func(f *fake) { f.watching[0].Listed, f.watching[0].Err = false, forbidden }, []string{"[-]" + kex + "/ns not listed yet: the operator is not permitted to list and watch it"}},
+		"a watch failed":                {func(f *fake) { f.watching[1].Err = errors.New(secret) }, []string{"[-]pods.v1 not watched now: see the log for the reason"}},
+		"the operator has just started": {func(f *fake) { f.watching, f.state = nil, metrics.State{Leading: true} }, []string{"[-]start not all existing objects are listed yet"}},
+		"objects wait for a short time": {func(f *fake) { f.state.Queue.Oldest = time.Minute }, nil},
+		"objects wait for a long time":  {func(f *fake) { f.state.Queue = metrics.Queue{Depth: 3, Oldest: 90 * time.Second, Busy: 5, Workers: 5} }, []string{"[-]queue stalled: 3 objects are waiting, the oldest for 1m30s; 5 of 5 workers are busy"}},
+		"another replica is the leader": {func(f *fake) { f.state.Leading = false }, []string{"[+]handling ok: this replica is on standby"}},
+		"a replica with shards": {func(f *fake) {
+			f.state.Shards = &metrics.Shards{Number: 16, Joined: true, Held: shards.SetOf(0, 1, 2, 7)}
+		}, []string{"[+]shards ok: 4 shards of 16", "[+]handling ok: this replica handles the shards 0-2, 7"}},
+		"a replica that gets no shards":         {func(f *fake) { f.state.Shards = &metrics.Shards{Number: 2, Joined: true} }, []string{"[+]shards ok: 0 shards of 2", "[+]handling ok: this replica handles no shards"}},
+		"a leader works":                        {func(f *fake) { f.state.Shards = &metrics.Shards{Number: 2, Leader: secret} }, []string{"[+]shards ok: this replica waits until one with leader election has stopped", "[+]handling ok: this replica handles no shards"}},
+		"leases cannot be written":              {func(f *fake) { f.state.Shards = &metrics.Shards{Number: 2} }, []string{"[-]shards this replica takes no part: it cannot read or write the leases of the shards, or has just started"}},
+		"another operator pauses the shards":    {func(f *fake) { f.state.Paused, f.state.Shards = true, &metrics.Shards{Number: 2, Joined: true} }, []string{"[+]handling ok: paused: another operator handles the objects"}},
 		"another operator pauses this one":      {func(f *fake) { f.state.Paused = true }, []string{"[+]handling ok: paused: another operator handles the objects"}},
 		"a standby replica with a failed watch": {func(f *fake) { f.state.Leading, f.watching[1].Err = false, errors.New(secret) }, []string{"[-]pods.v1 not watched now: see the log for the reason", "[+]handling ok: this replica is on standby"}},
 	}

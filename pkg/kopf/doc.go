@@ -169,6 +169,7 @@
 //	ObservePermissions, PermissionObserver   which permissions that manager uses and lacks
 //	NewOperator, Operator                    an operator whose state you can ask for
 //	OperatorState, WatchState, QueueState    that state
+//	ShardsState                              that of the shards, if there are any
 //	Settings                                 the configuration, see package settings
 //
 // # Terms

@@ -26,7 +26,7 @@ type Metrics struct {
 	reviews, refusals, children        counter
 	conversions                        counter
 	durations, reviewDurations         histogram
-	conversionDurations                histogram
+	conversionDurations, shardMoves    histogram
 
 	state *stateCollector // since Open
 	// operator is the name in the labels, since Open.
@@ -63,6 +63,9 @@ func New(registerer prometheus.Registerer, operator string) (*Metrics, error) {
 		shared(m, &m.conversionDurations, newHistogram("kopf_conversion_duration_seconds", "Duration of the conversion of one object in seconds.",
 			[]float64{0.0001, 0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30}, // a list has thousands of objects
 			"resource")),
+		shared(m, &m.shardMoves, newHistogram("kopf_shard_move_duration_seconds", "Duration of the steps of moves of shards in seconds: takeover or drain.",
+			[]float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120}, // the grace period is 20 seconds by default
+			"step")),
 		shared(m, &m.children, newCounter("kopf_child_writes_total", "Changes of children by their handler, by operation.",
 			"resource", "handler", "operation")),
 	)
@@ -104,6 +107,7 @@ func (m *Metrics) Close() {
 	m.durations.DeletePartialMatch(ours)
 	m.reviewDurations.DeletePartialMatch(ours)
 	m.conversionDurations.DeletePartialMatch(ours)
+	m.shardMoves.DeletePartialMatch(ours)
 }
 
 func newCounter(name, help string, labels ...string) counter {

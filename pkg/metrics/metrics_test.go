@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/shards"
 )
 
 func create(t testing.TB, r prometheus.Registerer, operator string) *metrics.Metrics {
@@ -44,6 +45,7 @@ func everything(m *metrics.Metrics) {
 	m.Refusal(404)
 	m.ChildWrite("kex", "fn", metrics.Restored)
 	m.Conversion("kex", "v1alpha1", "v1", true, time.Millisecond)
+	m.ShardMove(metrics.Drain, time.Second)
 	m.Observe(func() metrics.State {
 		return metrics.State{
 			Ready: true, Leading: true, Queue: metrics.Queue{Depth: 3, Oldest: 1500 * time.Millisecond, Busy: 1, Workers: 5, Awaited: 6},
@@ -57,7 +59,12 @@ func everything(m *metrics.Metrics) {
 			Indices:    []metrics.Index{{Handler: "names", Keys: 12}},
 			Children:   []metrics.Children{{Resource: "kex", Handler: "fn", Ready: 4, Progressing: 3, Failed: 2, Contended: 1}},
 			Events:     metrics.Events{Posted: 5, Suppressed: 6, Dropped: 7, Failed: 8},
-			Requests:   &metrics.Requests{Window: 20, InFlight: 3, Waiting: 4, Closed: map[string]int64{"refused": 1}},
+			Shards: &metrics.Shards{
+				Number: 16, Replicas: 3, Joined: true, Held: shards.SetOf(0, 1, 2, 3), Draining: shards.SetOf(4, 5), Overdue: shards.SetOf(6), Lost: shards.SetOf(7),
+				Assigned: 5, Unheld: 2, Longest: 2500 * time.Millisecond, Taken: 9, Given: 3, Losses: 1, LeaseWrites: 100,
+				Objects: map[int]int{3: 12}, Streams: []metrics.SharedStreams{{Resource: "kex", ByServer: 1, Here: 2, Unshared: 3}},
+			},
+			Requests: &metrics.Requests{Window: 20, InFlight: 3, Waiting: 4, Closed: map[string]int64{"refused": 1}},
 
 			CertificateExpiry: time.Unix(1700000000, 0),
 		}
@@ -150,6 +157,25 @@ func TestExposedSeries(t *testing.T) {
 		"kopf_rollout_objects{handler=fn,resource=kex,revision=2,state=failed} 1",
 		"kopf_rollout_objects{handler=fn,resource=kex,revision=2,state=running} 3",
 		"kopf_rollout_objects{handler=fn,resource=kex,revision=2,state=waiting} 4",
+		"kopf_shard_lease_writes_total{} 100",
+		"kopf_shard_move_duration_seconds{step=drain} 1",
+		"kopf_shard_moves_total{move=given} 3",
+		"kopf_shard_moves_total{move=lost} 1",
+		"kopf_shard_moves_total{move=taken} 9",
+		"kopf_shard_objects{shard=3} 12",
+		"kopf_shard_streams{filter=none,resource=kex} 3",
+		"kopf_shard_streams{filter=operator,resource=kex} 2",
+		"kopf_shard_streams{filter=server,resource=kex} 1",
+		"kopf_shards_assigned{} 5",
+		"kopf_shards_configured{} 16",
+		"kopf_shards_joined{} 1",
+		"kopf_shards_replicas{} 3",
+		"kopf_shards_unheld_seconds{} 2.5",
+		"kopf_shards_unheld{} 2",
+		"kopf_shards{state=draining} 2",
+		"kopf_shards{state=held} 4",
+		"kopf_shards{state=lost} 1",
+		"kopf_shards{state=overdue} 1",
 		"kopf_startup_seconds{} 6",
 		"kopf_watch_restarts_total{reason=interrupted,resource=kex} 1",
 		"kopf_watches{resource=kex,state=alive} 2",

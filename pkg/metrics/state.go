@@ -10,12 +10,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kopf-go/kopf/pkg/internal/program"
+	"github.com/kopf-go/kopf/pkg/shards"
 )
 
 // State is the current state of an operator.
 type State struct {
 	Ready   bool // all objects that existed at the start are known, except those that may not be listed
-	Leading bool // this replica handles the objects, unless paused
+	Leading bool // this replica handles the objects, or those of its shards, unless paused
 	Paused  bool // another operator handles the objects
 	// Startup is how long it took until Ready. It is zero until then.
 	Startup time.Duration
@@ -30,6 +31,8 @@ type State struct {
 	Indices    []Index
 	Children   []Children
 	Events     Events
+	// Shards are those of the operator. It is nil if the objects are not divided into shards.
+	Shards *Shards
 	// Requests are those to the API server. It is nil if their number has no limit.
 	Requests *Requests
 	// CertificateExpiry is when the certificate of the admission server expires. It is zero if
@@ -71,6 +74,40 @@ type Requests struct {
 	InFlight, Waiting int
 	// Closed counts how often the window has closed, by the reason.
 	Closed map[string]int64
+}
+
+// Shards are the shards of an operator, as one replica sees them.
+type Shards struct {
+	// Number is the number of all shards. Replicas is the number of the replicas that want shards.
+	Number, Replicas int
+	// Joined reports whether this replica takes part.
+	Joined bool
+	// Leader is a replica without shards that this one waits for. It is empty if there is none.
+	Leader string
+	// Held are the shards that this replica handles and keeps. It gives up those that are Draining, within the grace
+	// period, and those that are Overdue, because code of handlers has not returned. It has lost the Leases of those that
+	// are Lost, and code of handlers has not returned.
+	Held, Draining, Overdue, Lost shards.Set
+	// Assigned is the number of shards that this replica should have.
+	Assigned int
+	// Unheld is the number of shards without a holder, and Longest is how long the first of them has had none.
+	Unheld  int
+	Longest time.Duration
+	// Taken, Given and Losses count the shards that this replica got, has given up, and has lost.
+	Taken, Given, Losses uint64
+	// LeaseWrites counts the attempts to write Leases.
+	LeaseWrites uint64
+	// Objects is the number of objects by shard, of those that this replica handles.
+	Objects map[int]int
+	// Streams are the streams of handled objects, by who leaves out the objects of other replicas.
+	Streams []SharedStreams
+}
+
+// SharedStreams counts the streams of one resource: those for which the API server leaves out the objects of other
+// replicas, those for which the operator does, and those that show all objects.
+type SharedStreams struct {
+	Resource                 string
+	ByServer, Here, Unshared int
 }
 
 // Queue is the state of the work queue.
@@ -137,6 +174,7 @@ type stateCollector struct {
 	events, expiry, build        *prometheus.Desc
 	window, inFlight             *prometheus.Desc
 	delayed, closed              *prometheus.Desc
+	shards                       shardDescriptions
 	buildInfo                    [3]string
 }
 
@@ -150,7 +188,7 @@ func newStateCollector(operator string, from *source) *stateCollector {
 		source:     from,
 		buildInfo:  [3]string{cmp.Or(ofProgram, unknown), cmp.Or(ofLibrary, unknown), runtime.Version()},
 		ready:      gauge("kopf_ready", "1 when all objects that existed at the start are known, except those that may not be listed."),
-		leading:    gauge("kopf_leading", "1 when this replica is the leader and handles objects, 0 when it is on standby."),
+		leading:    gauge("kopf_leading", "1 when this replica handles objects, 0 when it is on standby."),
 		paused:     gauge("kopf_paused", "1 when handling is paused because another operator handles the objects."),
 		depth:      gauge("kopf_queue_depth", "Objects waiting for a worker."),
 		oldest:     gauge("kopf_queue_oldest_seconds", "Seconds that the oldest object in the queue has been waiting for a worker."),
@@ -177,6 +215,7 @@ func newStateCollector(operator string, from *source) *stateCollector {
 		inFlight:   gauge("kopf_api_requests_in_flight", "Requests to the API server that are in flight, except watches and leases."),
 		delayed:    gauge("kopf_api_requests_waiting", "Requests waiting until fewer are in flight."),
 		closed:     gauge("kopf_api_requests_window_closed_total", "How often the window of requests has closed, by reason: refused, unavailable, timeout or latency.", "reason"),
+		shards:     newShardDescriptions(gauge),
 		build:      gauge("kopf_build_info", "1, with the versions of the program, of the library, and of Go as labels.", "version", "library", "goversion"),
 	}
 }
@@ -191,6 +230,7 @@ func (c *stateCollector) Describe(into chan<- *prometheus.Desc) {
 	} {
 		into <- desc
 	}
+	c.shards.describe(into)
 }
 
 // Collect reads the state of the operator.
@@ -261,6 +301,9 @@ func (c *stateCollector) Collect(into chan<- prometheus.Metric) {
 		for reason, times := range r.Closed {
 			into <- prometheus.MustNewConstMetric(c.closed, prometheus.CounterValue, float64(times), reason)
 		}
+	}
+	if state.Shards != nil {
+		c.shards.collect(into, *state.Shards)
 	}
 	show(c.build, 1, c.buildInfo[:]...)
 	if !state.CertificateExpiry.IsZero() {

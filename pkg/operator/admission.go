@@ -222,14 +222,13 @@ func (a *admission) newReviews(engine *reconcile.Engine) http.Handler {
 }
 
 // checkReplicas returns an error if the server cannot serve an operator with several
-// replicas: the API servers call any of them, but would trust only the certificate of
-// the leader.
+// replicas: the API servers call any of them, but would trust only the certificate of one.
 func checkReplicas(server settings.AdmissionServer) error {
 	s, ok := server.(servers.Server)
 	if !ok || s.Insecure || s.CertFile != "" || s.Secret != "" {
 		return nil
 	}
-	return errors.New("each replica of the operator would generate its own certificate, and the cluster would trust only that of the leader. " +
+	return errors.New("each replica of the operator would generate its own certificate, and the cluster would trust only one of them. " +
 		`Set Secret ("namespace/name") in the admission server, so that the replicas share one certificate, or set CertFile and KeyFile`)
 }
 

@@ -19,36 +19,58 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// healthOf returns the operator for the health checks.
-func healthOf(engine *reconcile.Engine, a *admission) health.Operator {
-	if a == nil {
-		return engine
+// health returns the operator for the health checks.
+func (r *replica) health() health.Operator {
+	if r.admission == nil {
+		return healthState{r}
 	}
-	return engineWithAdmission{engine, a}
+	return admissionHealth{healthState{r}, r.admission}
 }
 
-// engineWithAdmission is an engine whose readiness also depends on its admission handlers.
-type engineWithAdmission struct {
-	*reconcile.Engine
+// healthState is what the readiness depends on.
+type healthState struct{ replica *replica }
+
+// State returns the state of the engine, and the shards.
+func (h healthState) State() metrics.State { return h.replica.engineState() }
+
+// WatchStatuses returns the states of the watches.
+func (h healthState) WatchStatuses() []reconcile.WatchStatus { return h.replica.engine.WatchStatuses() }
+
+// admissionHealth is for an operator whose readiness also depends on its admission handlers.
+type admissionHealth struct {
+	healthState
 	admission *admission
 }
 
 // AdmissionProblem returns why the API servers cannot call the handlers, or will not for much longer.
 // It is "" if they can.
-func (e engineWithAdmission) AdmissionProblem() string {
+func (h admissionHealth) AdmissionProblem() string {
 	switch {
-	case e.admission.isStopping():
+	case h.admission.isStopping():
 		return "the operator is stopping"
-	case e.admission.isPublished():
+	case h.admission.isPublished():
 		return ""
 	default:
 		return "the API servers do not know the address of the admission server yet"
 	}
 }
 
+// engineState returns the state of the engine, and the shards.
+func (r *replica) engineState() metrics.State {
+	state := r.engine.State()
+	if r.ring != nil {
+		state.Shards = r.shards()
+	}
+	return state
+}
+
 // state returns the state of the engine with that of the other parts, for the metrics.
 func (r *replica) state() metrics.State {
-	state := r.engine.State()
+	state := r.engineState()
+	if r.ring != nil {
+		state.Shards.Objects = r.engine.ObjectsByShard()
+		state.Shards.Streams = r.engine.SharedStreams()
+	}
 	state.CertificateExpiry = r.admission.certificateExpiry()
 	posted := r.recorder.Stats()
 	state.Events = metrics.Events{

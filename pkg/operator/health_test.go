@@ -19,11 +19,11 @@ import (
 // An operator is not ready before the API servers can call its admission handlers.
 func TestHealthDependsOnAdmission(t *testing.T) {
 	engine := reconcile.New(reconcile.Config{})
-	if _, is := healthOf(engine, nil).(health.AdmissionOperator); is {
+	if _, is := (&replica{engine: engine}).health().(health.AdmissionOperator); is {
 		t.Error("there are no admission handlers")
 	}
 	a := &admission{server: &admissionServer{published: make(chan struct{})}}
-	seen, is := healthOf(engine, a).(health.AdmissionOperator)
+	seen, is := (&replica{engine: engine, admission: a}).health().(health.AdmissionOperator)
 	if !is || seen.AdmissionProblem() == "" {
 		t.Error("the cluster does not know the server yet")
 	}

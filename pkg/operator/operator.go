@@ -374,7 +374,7 @@ func (o *Operator) addReadyzCheck(mgr manager.Manager) error {
 		if r == nil {
 			return errors.New("the operator has not started yet")
 		}
-		return health.ReadyCheck(r.health, r.settings.Health.MaxQueueAge)(request)
+		return health.ReadyCheck(r.health(), r.settings.Health.MaxQueueAge)(request)
 	})
 	if err != nil {
 		return fmt.Errorf("the check %q (settings.Health.ManagerCheck) cannot be added to the manager: %w", name, err)
@@ -404,7 +404,7 @@ func (o *Operator) State() metrics.State {
 	if r == nil || r.stopped.Load() {
 		return metrics.State{}
 	}
-	return r.engine.State()
+	return r.engineState()
 }
 
 // WatchStatuses returns the watches of the operator. There are none before it has started

@@ -39,7 +39,6 @@ type replica struct {
 	admission *admission       // nil without admission handlers
 	reviews   http.Handler     // answers admission reviews
 	recorder  *events.Recorder // nil if no events are posted
-	health    health.Operator  // the engine, with the admission
 
 	// requested is the context of Run, which ends when the operator is asked to stop. It is
 	// nil in the manager of another program.
@@ -134,7 +133,6 @@ func (o *Operator) newReplica(mgr manager.Manager) (*replica, error) {
 	}
 	r.engine.Metrics.Observe(r.state)
 	r.reviews = r.admission.newReviews(r.engine)
-	r.health = healthOf(r.engine, r.admission)
 	o.replica.Store(r)
 	close(o.hasReplica)
 	return r, nil
@@ -204,7 +202,7 @@ func (r *replica) startServices(ctx context.Context) (watching context.Context, 
 			return
 		}
 		endpoints := health.New(health.Options{
-			Settings: r.settings.Health, Probes: r.operator.probe, Operator: r.health, Logger: r.logger.WithName("health"),
+			Settings: r.settings.Health, Probes: r.operator.probe, Operator: r.health(), Logger: r.logger.WithName("health"),
 		})
 		if err := endpoints.Start(lasting); err != nil {
 			fail(err)

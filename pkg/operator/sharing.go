@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/shards"
 	"github.com/kopf-go/kopf/pkg/shards/ring"
@@ -91,6 +94,34 @@ func (r *replica) hold(ctx context.Context, shard int, lease ring.Validity) {
 		r.engine.HoldShard(ctx, shard, lease)
 		return nil
 	})
+}
+
+// shards returns what this replica knows of the shards, without the objects.
+func (r *replica) shards() *metrics.Shards {
+	now := time.Now()
+	known := r.ring.State()
+	state := &metrics.Shards{
+		Number: len(known.Shards), Replicas: len(known.Members), Joined: known.Joined, Leader: known.Leader, Assigned: known.Assigned.Len(),
+		Taken: known.Taken, Given: known.Given, Losses: known.Lost, LeaseWrites: known.Writes,
+	}
+	for shard, one := range known.Shards {
+		switch {
+		case !one.Handled:
+		case one.Lost:
+			state.Lost = state.Lost.With(shard)
+		case one.Draining.IsZero():
+			state.Held = state.Held.With(shard)
+		case now.Sub(one.Draining) > r.settings.Execution.GracePeriod+reconcile.DrainDelay:
+			state.Overdue = state.Overdue.With(shard)
+		default:
+			state.Draining = state.Draining.With(shard)
+		}
+		if !one.Free.IsZero() {
+			state.Unheld++
+			state.Longest = max(state.Longest, now.Sub(one.Free))
+		}
+	}
+	return state
 }
 
 // isRequested reports whether the operator was asked to stop.

@@ -7,6 +7,7 @@ import (
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
@@ -65,8 +66,62 @@ func (e *Engine) countObjects() (counts []metrics.Objects) {
 		c := known[r.Name]
 		c.Resource = r.Name
 		c.Contended = contended[r.Name]
-		c.Rest = max(0, r.Size()-c.Queued-c.Handling-c.Delayed)
+		size := r.Size()
+		if e.isSharded() && r.IsWhole { // other replicas handle some of them
+			size = e.countOwn(r)
+		}
+		c.Rest = max(0, size-c.Queued-c.Handling-c.Delayed)
 		counts = append(counts, c)
+	}
+	return counts
+}
+
+// countOwn counts the objects of a resource that this replica handles.
+func (e *Engine) countOwn(r *resource) (number int) {
+	for _, snapshot := range r.Objects() {
+		if !e.isOthers(snapshot) {
+			number++
+		}
+	}
+	return number
+}
+
+// ObjectsByShard counts the objects of the shards that this replica handles. It looks at all of them.
+func (e *Engine) ObjectsByShard() map[int]int {
+	counts := map[int]int{}
+	for _, shard := range e.tenures.shards() {
+		counts[shard] = 0
+	}
+	for _, r := range e.resources.all() {
+		if r.isObservedOnly() {
+			continue
+		}
+		for _, snapshot := range r.Objects() {
+			if t := e.tenures.ofSnapshot(snapshot); t != nil {
+				counts[t.shard]++
+			}
+		}
+	}
+	return counts
+}
+
+// SharedStreams counts the streams of handled objects, by who leaves out the objects of other replicas.
+func (e *Engine) SharedStreams() (counts []metrics.SharedStreams) {
+	for _, w := range e.WatchStatuses() {
+		if w.Children {
+			continue
+		}
+		if last := len(counts) - 1; last < 0 || counts[last].Resource != w.Resource {
+			counts = append(counts, metrics.SharedStreams{Resource: w.Resource})
+		}
+		switch count := &counts[len(counts)-1]; w.Filter {
+		case kube.ByServer:
+			count.ByServer++
+		case kube.ByOperator:
+			count.Here++
+		default:
+			count.Unshared++
+		}
 	}
 	return counts
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
@@ -81,6 +83,13 @@ func (t *tenures) of(namespace string, uid types.UID) *tenure {
 // ofSnapshot is like of.
 func (t *tenures) ofSnapshot(snapshot *object.Snapshot) *tenure {
 	return t.of(snapshot.GetNamespace(), snapshot.GetUID())
+}
+
+// shards returns the shards that this replica handles.
+func (t *tenures) shards() []int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Sorted(maps.Keys(t.current))
 }
 
 func (t *tenures) put(one *tenure) {
@@ -161,6 +170,7 @@ func (e *Engine) HoldShard(ctx context.Context, shard int, lease Lease) {
 	case <-ctx.Done():
 		return
 	}
+	began := time.Now()
 	if e.watcher.Show(ctx, shard) {
 		kept, lose := context.WithCancelCause(e.abortContext)
 		defer lose(nil)
@@ -173,8 +183,11 @@ func (e *Engine) HoldShard(ctx context.Context, shard int, lease Lease) {
 		}()
 		t := &tenure{shard: shard, lease: lease, holding: ctx, kept: kept}
 		e.takeOver(t)
+		e.Metrics.ShardMove(metrics.Takeover, time.Since(began))
 		<-ctx.Done()
+		began = time.Now()
 		e.drain(t)
+		e.Metrics.ShardMove(metrics.Drain, time.Since(began))
 	}
 	e.watcher.Hide(shard)
 }
@@ -213,7 +226,7 @@ func (e *Engine) drain(t *tenure) {
 	e.tenures.observing.Lock()
 	e.tenures.observing.Unlock() //nolint:staticcheck // it waits for others
 
-	late := time.After(e.Settings.Execution.GracePeriod + reportDelay)
+	late := time.After(e.Settings.Execution.GracePeriod + DrainDelay)
 	for !e.exiting.Load() && !e.endTenure(t) {
 		select {
 		case <-late:
@@ -230,8 +243,8 @@ func (e *Engine) drain(t *tenure) {
 	t.mu.Unlock()
 }
 
-// reportDelay is how long after the grace period a handler that ignores its context is reported.
-const reportDelay = 2 * time.Second
+// DrainDelay is how long after the grace period a handler that ignores its context is reported.
+const DrainDelay = 2 * time.Second
 
 // endTenure ends a tenure if nothing of its shard is left. Otherwise, it requests passes over the objects, which leave
 // them.

@@ -49,6 +49,14 @@ func restarts(values string) string {
 	return metric("kopf_watch_restarts_total", `resource="kex",reason="failed"`, values)
 }
 
+func unheld(values string) string   { return metric("kopf_shards_unheld_seconds", "", values) }
+func joined(values string) string   { return metric("kopf_shards_joined", "", values) }
+func assigned(values string) string { return metric("kopf_shards_assigned", "", values) }
+
+func ownShards(state, values string) string {
+	return metric("kopf_shards", `state="`+state+`"`, values)
+}
+
 func forbidden(namespace, values string) string {
 	return `rest_client_requests_total{namespace="` + namespace + `",job="metrics",pod="a",code="403"} ` + values
 }
@@ -125,6 +133,21 @@ func ofOperators() []scenario {
 		on("KopfSeveralActiveReplicas", "two", leading("1x90")+ofPod("b", leading("1x90")+paused("0x90")), minutes(5, 89), "2 replicas"),
 		short("KopfSeveralActiveReplicas", "an update", leading("1x90")+ofPod("b", leading("_x9 1x4 stale")+paused("0x90"))),
 		below("KopfSeveralActiveReplicas", "one is paused", leading("1x90")+ofPod("b", leading("1x90")+paused("1x90"))),
+		below("KopfSeveralActiveReplicas", "two share the objects", leading("1x90")+ofPod("b", leading("1x90")+paused("0x90"))+metric("kopf_shards_configured", "", "16x90")),
+		on("KopfShardsUnheld", "nobody takes one", unheld("0x10 30+60x80")+ofPod("b", unheld("0x10 30+60x80")), minutes(13, 89), "2m 30s"),
+		short("KopfShardsUnheld", "a killed replica with a long lease", unheld("0x10 80 0x80")+ofPod("b", unheld("0x10 80 0x80"))),
+		below("KopfShardsUnheld", "only one that is cut off sees none", unheld("0x10 30+60x80")+ofPod("b", unheld("0x90"))),
+		on("KopfShardsOverdue", "a handler does not return", ownShards("overdue", "0x10 2x80"), minutes(16, 89), "2 shards"),
+		on("KopfShardsOverdue", "a handler goes on without the lease", ownShards("lost", "0x10 1x80"), minutes(16, 89), "(lost)"),
+		short("KopfShardsOverdue", "it returns late", ownShards("overdue", "0x10 1x4 0x76")),
+		below("KopfShardsOverdue", "shards move all the time", ownShards("draining", "4x90")),
+		on("KopfReplicaWithoutShards", "it cannot join", joined("0x90")+assigned("0x90")+ownShards("held", "0x90"), minutes(10, 89), "mine"),
+		on("KopfReplicaWithoutShards", "another one keeps them", joined("1x90")+assigned("4x90")+ownShards("held", "0x20 4x9 0x60"), append(minutes(10, 20), minutes(41, 89)...), "mine"),
+		short("KopfReplicaWithoutShards", "a start", joined("0x9 1x81")+assigned("0x9 4x81")+ownShards("held", "0x9 4x81")),
+		below("KopfReplicaWithoutShards", "more replicas than shards", joined("1x90")+assigned("0x90")+ownShards("held", "0x90")),
+		on("KopfShardsLost", "often", metric("kopf_shard_moves_total", `move="lost"`, "0+1x90"), minutes(16, 89), "mine"),
+		short("KopfShardsLost", "once", metric("kopf_shard_moves_total", `move="lost"`, "0x9 4x80")),
+		below("KopfShardsLost", "they are given", metric("kopf_shard_moves_total", `move="given"`, "0+1x90")),
 		on("KopfNotReady", "a list fails", metric("kopf_ready", "", "0x90"), minutes(10, 89), "mine"),
 		short("KopfNotReady", "a slow start", metric("kopf_ready", "", "0x9 1x80")),
 		on("KopfWorkersExhausted", "all", metric("kopf_workers_busy", "", "5x90"), minutes(10, 89), "mine"),

@@ -88,7 +88,9 @@ type Ring struct {
 	notBefore  map[string]time.Time
 	assignment assignment
 	news       news
-	writes     uint64
+	// What follows is counted for the metrics. A shard that is lost is not given.
+	taken, given, lost uint64
+	writes             uint64
 }
 
 // New returns a ring.
@@ -100,7 +102,7 @@ func New(config Config) (*Ring, error) {
 		config: config, names: newNames(config), client: config.Client.Leases(config.Namespace),
 		duration: config.LeaseDuration.Truncate(time.Second),
 		decision: make(chan struct{}, 1), attention: make(chan struct{}, 1),
-		view: view{leases: map[string]seen{}}, tenures: map[int]*tenure{}, notBefore: map[string]time.Time{},
+		view: newView(), tenures: map[int]*tenure{}, notBefore: map[string]time.Time{},
 	}
 	if _, err := r.newElector(&tenure{ring: r}); err != nil { // so that a wrong duration is noticed
 		return nil, fmt.Errorf("the durations of the leases of shards do not fit: %w", err)

@@ -11,12 +11,19 @@ import (
 type State struct {
 	// Gate is the holder of the gate: the division, or a leader. It is empty if nothing holds it.
 	Gate string
+	// Leader is the replica that holds the gate by leader election, or empty. This one waits until it stops.
+	Leader string
 	// Joined reports whether this replica takes part.
 	Joined bool
 	// Members are the identities of the replicas that want shards, sorted.
 	Members []string
 	// Shards are the shards, by their number.
 	Shards []ShardState
+	// Identity is that of this replica. Assigned are the shards that it should hold.
+	Identity string
+	Assigned shards.Set
+	// Taken, Given and Lost are how many shards this replica has got, given up, and lost since its start.
+	Taken, Given, Lost uint64
 	// Writes is how many writes of Leases this replica has tried since its start.
 	Writes uint64
 }
@@ -25,6 +32,8 @@ type State struct {
 type ShardState struct {
 	// Holder is the identity of the replica that holds the Lease, or empty.
 	Holder string
+	// Free is since when no replica holds the Lease, as far as this one knows, or zero.
+	Free time.Time
 	// Handled reports whether this replica has not finished handling the shard, whether or not it holds the Lease.
 	Handled bool
 	// Lost reports whether the Lease was lost meanwhile.
@@ -38,15 +47,23 @@ func (r *Ring) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	s := State{Joined: r.joined, Writes: r.writes}
+	s := State{Joined: r.joined, Identity: r.config.Identity, Taken: r.taken, Given: r.given, Lost: r.lost, Writes: r.writes}
 	if gate := r.view.leases[r.names.gate]; !gate.isFree(now) {
 		s.Gate = gate.holder()
+		if !divisionText.MatchString(s.Gate) {
+			s.Leader = s.Gate
+		}
 	}
 	s.Members, _ = r.liveMembers(now)
 	for shard, name := range r.names.shards {
 		var state ShardState
-		if known := r.view.leases[name]; !known.isFree(now) {
+		if known := r.view.leases[name]; known.isFree(now) {
+			state.Free = r.view.freeSince(name)
+		} else {
 			state.Holder = known.holder()
+		}
+		if r.joined && !r.left && r.assignment.holders != nil && r.assignment.holders[shard] == r.config.Identity {
+			s.Assigned = s.Assigned.With(shard)
 		}
 		if t := r.tenures[shard]; t != nil && t.phase == holding {
 			state.Handled = true

@@ -141,6 +141,7 @@ func (t *tenure) abort() {
 func (t *tenure) begin(lease *coordinationv1.Lease, began time.Time) {
 	r := t.ring
 	t.phase = holding
+	r.taken++
 	t.uid = lease.UID
 	t.transitions = ptr.Deref(lease.Spec.LeaseTransitions, 0)
 	t.renewed.set(began)
@@ -166,6 +167,7 @@ func (t *tenure) lose() {
 		return
 	}
 	close(t.lost)
+	t.ring.lost++
 	t.cancelHold(ErrLost)
 	t.deadline.Stop()
 	t.stop()
@@ -194,6 +196,9 @@ func (t *tenure) returned() {
 	t.ring.mu.Lock()
 	defer t.ring.mu.Unlock()
 	t.phase = ended
+	if !t.isLost() {
+		t.ring.given++
+	}
 	t.deadline.Stop()
 	t.cancelHold(nil)
 	t.stop()

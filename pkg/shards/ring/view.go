@@ -45,8 +45,26 @@ func (s seen) isFree(now time.Time) bool { return s.holder() == "" || !now.Befor
 // view is what this process knows of the Leases, from its watch and from the answers to its requests. Ring.mu guards it.
 type view struct {
 	leases  map[string]seen
-	history relist.History // of the watch
+	began   time.Time
+	history relist.History       // of the watch
 	listed  bool
+}
+
+func newView() view {
+	return view{leases: map[string]seen{}, began: time.Now()}
+}
+
+// freeSince returns since when nothing holds a Lease that is free. Of one that does not exist, this process knows nothing.
+func (v *view) freeSince(name string) time.Time {
+	known := v.leases[name]
+	switch {
+	case known.holder() != "":
+		return known.expires()
+	case known.lease != nil:
+		return known.at
+	default:
+		return v.began
+	}
 }
 
 // observe records a version of a Lease, unless it or a newer one is known.

@@ -42,11 +42,12 @@ func TestAlertsAreTestedWithCurrentMetrics(t *testing.T) {
 	address, name := testenv.FreeAddress(t), "scraped"
 	operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) {
 		o.Settings.Metrics.Address, o.Settings.Name = address, name
-		o.Settings.Admission.Server = servers.Server{Port: testenv.FreePort(t)}
+		o.Settings.Replicas.Shards, o.Settings.Replicas.LeaseNamespace = 4, namespace
+		o.Settings.Admission.Server = servers.Server{Port: testenv.FreePort(t), Secret: namespace + "/webhooks"}
 		o.Settings.Admission.Managed = namespace + ".kopf.dev"
 	})
 	live(t, g, namespace, "object-three", func() { g.Eventually(calls.Load).Should(gomega.BeNumerically(">=", 2)) })
-	for _, metric := range []string{"kopf_events_total", "kopf_objects_held", "kopf_rollout_objects", "kopf_certificate_expiry_timestamp_seconds"} {
+	for _, metric := range []string{"kopf_events_total", "kopf_objects_held", "kopf_rollout_objects", "kopf_shard_move_duration_seconds", "kopf_certificate_expiry_timestamp_seconds"} {
 		g.Eventually(func() float64 { return sum(name, metric) }).Should(gomega.BeNumerically(">", 0), metric)
 	}
 	answer := asking(address, "/metrics")()

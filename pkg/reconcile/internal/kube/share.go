@@ -24,9 +24,15 @@ type Share struct {
 	Wanted func() shards.Set
 	// Left is called before a watch begins that shows fewer shards than the last list or watch. Nil: it is not needed.
 	Left func()
+	// Ignored is called whenever it turns out that the API server does not know the selector. It can be nil.
+	Ignored func()
 
 	listed atomic.Pointer[shards.Set] // the shards of the last list, or of the one that has begun
 	lists  atomic.Uint64              // the number of lists that have begun
+	// before are the shards of the list before that, until the list is complete: the watch that it replaces may still
+	// show them for a moment.
+	before  atomic.Pointer[shards.Set]
+	foreign atomic.Bool // the API server has sent an object of another shard, since the list has begun
 }
 
 // nothing is a field selector for no object: it is no name.
@@ -43,7 +49,9 @@ func (s *Share) Narrow(options *metav1.ListOptions) {
 	if isInitial || !isPage && !isWatch {
 		s.lists.Add(1)
 		begun := s.Wanted()
+		s.before.Store(s.listed.Load())
 		s.listed.Store(&begun)
+		s.foreign.Store(false)
 	}
 	if isWatch && !isInitial {
 		s.leave()
@@ -93,6 +101,13 @@ func (s *Share) Lists() uint64 {
 	return s.lists.Load()
 }
 
+// Complete records that the list is complete.
+func (s *Share) Complete() {
+	if s != nil {
+		s.before.Store(nil)
+	}
+}
+
 // Has reports whether the stream shows an object.
 func (s *Share) Has(namespace string, uid types.UID) bool {
 	return s == nil || s.Whole || s.Listed().Has(s.Division.Of(namespace, uid))
@@ -104,9 +119,52 @@ func (s *Share) hasJSON(get func(path string) gjson.Result) bool {
 	if s == nil || s.Whole {
 		return true
 	}
-	uid, namespace := get("metadata.uid").Str, ""
+	name, namespace := get("metadata.uid").Str, ""
 	if s.Division.ByNamespace {
 		namespace = get("metadata.namespace").Str
 	}
-	return uid == "" || s.Has(namespace, types.UID(uid))
+	uid := types.UID(name)
+	if uid == "" || s.Has(namespace, uid) {
+		return true
+	}
+	s.observeForeign(namespace, uid)
+	return false
+}
+
+// Filter is who leaves out the objects of other replicas.
+type Filter string
+
+// The filters of streams.
+const (
+	ByServer   Filter = "server"   // the API server has sent no object of another replica since the last list
+	ByOperator Filter = "operator" // the operator drops them before they are decoded
+	Unfiltered Filter = "none"     // the stream shows all objects, as for an index
+)
+
+// Filter returns who leaves out the objects of other replicas. It is empty without shards.
+func (s *Share) Filter() Filter {
+	switch {
+	case s == nil:
+		return ""
+	case s.Whole:
+		return Unfiltered
+	case s.foreign.Load():
+		return ByOperator
+	default:
+		return ByServer
+	}
+}
+
+// observeForeign records that the API server has sent an object of another replica.
+func (s *Share) observeForeign(namespace string, uid types.UID) {
+	if s.foreign.Load() {
+		return
+	}
+	if before := s.before.Load(); before != nil && before.Has(s.Division.Of(namespace, uid)) {
+		return
+	}
+	s.foreign.Store(true)
+	if s.Ignored != nil && !s.Listed().IsEmpty() && s.Division.Selector(s.Listed(), s.Namespaced) != "" {
+		s.Ignored()
+	}
 }

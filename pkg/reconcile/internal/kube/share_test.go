@@ -108,6 +108,52 @@ func TestWatchesShowTheirShare(t *testing.T) {
 	}
 }
 
+// Whether the API server knows the selector, only the objects show that it sends: the first objects of a watch are no list.
+func TestForeignObjectsShowThatTheSelectorIsIgnored(t *testing.T) {
+	foreign := fmt.Appendf(nil, `{"metadata":{"uid":%q,"namespace":"ns"}}`, uidIn(1))
+	list := metav1.ListOptions{}
+	for name, test := range map[string]struct {
+		division shards.Division
+		lists    []shards.Set
+		complete bool
+		filter   Filter
+		told     int
+	}{
+		"the API server knows it":             {halves, nil, true, ByServer, 0},
+		"it does not":                         {halves, []shards.Set{shards.SetOf(0)}, true, ByOperator, 1},
+		"the last watch has just ended":       {halves, []shards.Set{shards.SetOf(0, 1), shards.SetOf(0)}, false, ByServer, 0},
+		"after a list that leaves it out":     {halves, []shards.Set{shards.SetOf(0, 1), shards.SetOf(0)}, true, ByOperator, 1},
+		"the API server cannot select it":     {shards.Division{Number: 64, ByNamespace: true}, []shards.Set{shards.SetOf(0)}, true, ByOperator, 0},
+		"a list of nothing asks for nothing":  {halves, []shards.Set{{}}, true, ByOperator, 0},
+		"the list after it shows it as known": {halves, []shards.Set{shards.SetOf(0), shards.SetOf(1)}, true, ByServer, 0},
+	} {
+		var wanted shards.Set
+		told := 0
+		share := &Share{Division: test.division, Namespaced: true, Wanted: func() shards.Set { return wanted }, Ignored: func() { told++ }}
+		for _, wanted = range test.lists {
+			options := list
+			share.Narrow(&options)
+		}
+		if test.complete {
+			share.Complete()
+		}
+		for range 2 {
+			if test.lists != nil {
+				share.hasText(foreign)
+			}
+		}
+		if share.Filter() != test.filter || told != test.told {
+			t.Errorf("%s: the filter is %q, and it is said %d times", name, share.Filter(), told)
+		}
+	}
+	if filter := (&Share{Whole: true}).Filter(); filter != Unfiltered {
+		t.Errorf("got %q", filter)
+	}
+	if filter := (*Share)(nil).Filter(); filter != "" {
+		t.Errorf("got %q", filter)
+	}
+}
+
 func TestWholeStreamsShowEverything(t *testing.T) {
 	share := &Share{Division: halves, Whole: true, Wanted: func() shards.Set { return shards.SetOf(1) }}
 	options := metav1.ListOptions{}

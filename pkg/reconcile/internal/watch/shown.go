@@ -22,6 +22,9 @@ import (
 type shown struct {
 	division shards.Division
 
+	// ignored says once that the API server does not know the selector.
+	ignored func()
+
 	mu     sync.Mutex
 	wanted shards.Set
 	next   *relisting // it has not begun yet; nil: none will
@@ -47,7 +50,7 @@ func (s *shown) share(r *Resource) *kube.Share {
 	if s.division.IsZero() {
 		return nil
 	}
-	share := &kube.Share{Division: s.division, Whole: true, Wanted: s.set}
+	share := &kube.Share{Division: s.division, Whole: true, Wanted: s.set, Ignored: s.ignored}
 	if r != nil {
 		share.Namespaced = r.Namespaced
 		share.Whole = r.IsWhole

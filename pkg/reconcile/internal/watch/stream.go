@@ -125,6 +125,7 @@ func (s *stream[T, S]) Replace(items []any, version string) error {
 		s.attempts.metrics.Restart(s.attempts.resource, metrics.Rewound)
 	}
 	s.kept.replace(all, version, another)
+	s.share.Complete()
 	s.listed.set()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +187,7 @@ func (s *stream[T, S]) hasNothing(err error) bool {
 
 // status returns the state of the watch.
 func (s *stream[T, S]) status() Status {
-	return Status{Resource: s.attempts.resource, Namespace: s.namespace, Listed: s.listed.isSet(), Err: s.attempts.lastError()}
+	return Status{Resource: s.attempts.resource, Namespace: s.namespace, Listed: s.listed.isSet(), Err: s.attempts.lastError(), Filter: s.share.Filter()}
 }
 
 // Status is the state of one watch.
@@ -199,6 +200,8 @@ type Status struct {
 	Err error
 	// Children is set if the watch shows only the children of handlers of Ensure.
 	Children bool
+	// Filter is who leaves out the objects of other replicas. It is empty without shards.
+	Filter kube.Filter
 }
 
 // mark is an event that happens at most once. It is safe for concurrent use.

@@ -169,8 +169,11 @@ func (s signal) send() {
 
 // New returns a Watcher that is not running yet.
 func New(config Config) *Watcher {
+	ignored := sync.OnceFunc(func() {
+		config.Logger.Info("The API server sends all objects, because it does not know sharded watches (feature gate ShardedListAndWatch); those of other replicas are dropped here.")
+	})
 	return &Watcher{
-		Config: config, shown: shown{division: config.Division}, Kinds: &Kinds{Source: config.Source}, listed: newMark(),
+		Config: config, shown: shown{division: config.Division, ignored: ignored}, Kinds: &Kinds{Source: config.Source}, listed: newMark(),
 		rediscover: make(signal, 1), reapply: make(signal, 1),
 		problems: newProblems(config.Logger, config.Settings.Scanning.Disabled),
 		schedule: discovery.ScanSchedule{MaxInterval: config.Settings.Scanning.Interval},
