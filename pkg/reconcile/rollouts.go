@@ -3,7 +3,9 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kopf-go/kopf/internal/handler"
@@ -21,8 +23,28 @@ func (e *Engine) startRollouts(ctx context.Context, r *resource) {
 	if len(r.Revised) == 0 {
 		return
 	}
-	for _, census := range e.revisions.Start(r.Name, r.Revised, e.subjectsOf(ctx, r)) {
-		log := e.Logger.WithValues("resource", census.Resource, "handler", census.ID, "revision", census.Revision)
+	objects := slices.DeleteFunc(r.Objects(), e.isOthers)
+	reportCensus(e.Logger, e.revisions.Start(r.Name, r.Revised, e.subjectsOf(ctx, r, objects)))
+}
+
+// joinRollouts adds the objects of a shard to the rollouts, before any of them is handled: one that has failed stops the
+// others.
+func (e *Engine) joinRollouts(ctx context.Context, t *tenure) {
+	for _, r := range e.resources.all() {
+		if len(r.Revised) == 0 {
+			continue
+		}
+		objects := slices.DeleteFunc(r.Objects(), func(snapshot *object.Snapshot) bool {
+			return e.Division.Of(snapshot.GetNamespace(), snapshot.GetUID()) != t.shard
+		})
+		reportCensus(e.Logger.WithValues("shard", t.shard), e.revisions.Join(r.Name, r.Revised, e.subjectsOf(ctx, r, objects)))
+	}
+}
+
+// reportCensus logs how many objects must be handled again.
+func reportCensus(logger logr.Logger, all []revision.Census) {
+	for _, census := range all {
+		log := logger.WithValues("resource", census.Resource, "handler", census.ID, "revision", census.Revision)
 		if census.Others > 0 {
 			log.Info("Objects were handled under another revision of the handler: they are handled again.", "objects", census.Others)
 		}
@@ -32,10 +54,9 @@ func (e *Engine) startRollouts(ctx context.Context, r *resource) {
 	}
 }
 
-// subjectsOf returns the objects of a resource that are known, as they are stored. A storage outside of the cluster is
+// subjectsOf returns objects of a resource that are known, as they are stored. A storage outside of the cluster is
 // asked about many of them at the same time, because it can be slow, and is code of users.
-func (e *Engine) subjectsOf(ctx context.Context, r *resource) []revision.Subject {
-	objects := r.Objects()
+func (e *Engine) subjectsOf(ctx context.Context, r *resource, objects []*object.Snapshot) []revision.Subject {
 	found := make([]revision.Subject, len(objects))
 	known := make([]bool, len(objects)) // otherwise, its pass reports the error
 	read := func(i int) (err error) {

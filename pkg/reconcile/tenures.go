@@ -182,7 +182,7 @@ func (e *Engine) HoldShard(ctx context.Context, shard int, lease Lease) {
 			}
 		}()
 		t := &tenure{shard: shard, lease: lease, holding: ctx, kept: kept}
-		e.takeOver(t)
+		e.takeOver(ctx, t)
 		e.Metrics.ShardMove(metrics.Takeover, time.Since(began))
 		<-ctx.Done()
 		began = time.Now()
@@ -192,8 +192,9 @@ func (e *Engine) HoldShard(ctx context.Context, shard int, lease Lease) {
 	e.watcher.Hide(shard)
 }
 
-// takeOver begins to handle the objects of a shard.
-func (e *Engine) takeOver(t *tenure) {
+// takeOver begins to handle the objects of a shard, as after a start.
+func (e *Engine) takeOver(ctx context.Context, t *tenure) {
+	e.joinRollouts(ctx, t)
 	e.tenures.put(t)
 	q := e.currentQueue()
 	for _, r := range e.resources.all() {
@@ -206,6 +207,9 @@ func (e *Engine) takeOver(t *tenure) {
 			}
 			key := r.Key(snapshot)
 			e.whenFree(key, (*objectState).reopen, func(a *abandoned) { a.reopened = true })
+			if len(r.events) > 0 { // what the list has shown was not for this replica yet
+				e.backlog.Push(key, object.WatchEvent{Snapshot: snapshot})
+			}
 			if q != nil {
 				q.AddInitial(key)
 			}

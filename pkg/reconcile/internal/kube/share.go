@@ -29,10 +29,10 @@ type Share struct {
 
 	listed atomic.Pointer[shards.Set] // the shards of the last list, or of the one that has begun
 	lists  atomic.Uint64              // the number of lists that have begun
-	// before are the shards of the list before that, until the list is complete: the watch that it replaces may still
-	// show them for a moment.
-	before  atomic.Pointer[shards.Set]
-	foreign atomic.Bool // the API server has sent an object of another shard, since the list has begun
+	// complete are the shards of the last list that was complete. Until the next one is, the watch that it replaces may
+	// still show them.
+	complete atomic.Pointer[shards.Set]
+	foreign  atomic.Bool // the API server has sent an object of another shard, since the list has begun
 }
 
 // nothing is a field selector for no object: it is no name.
@@ -49,7 +49,6 @@ func (s *Share) Narrow(options *metav1.ListOptions) {
 	if isInitial || !isPage && !isWatch {
 		s.lists.Add(1)
 		begun := s.Wanted()
-		s.before.Store(s.listed.Load())
 		s.listed.Store(&begun)
 		s.foreign.Store(false)
 	}
@@ -104,7 +103,7 @@ func (s *Share) Lists() uint64 {
 // Complete records that the list is complete.
 func (s *Share) Complete() {
 	if s != nil {
-		s.before.Store(nil)
+		s.complete.Store(s.listed.Load())
 	}
 }
 
@@ -160,7 +159,7 @@ func (s *Share) observeForeign(namespace string, uid types.UID) {
 	if s.foreign.Load() {
 		return
 	}
-	if before := s.before.Load(); before != nil && before.Has(s.Division.Of(namespace, uid)) {
+	if last := s.complete.Load(); last != nil && last.Has(s.Division.Of(namespace, uid)) {
 		return
 	}
 	s.foreign.Store(true)

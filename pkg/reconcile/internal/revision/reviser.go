@@ -161,6 +161,17 @@ type Census struct {
 // Start begins the rollouts with all objects of a resource, and returns the numbers of objects
 // that must be handled again.
 func (v *Reviser) Start(resource string, revised registry.Handlers, subjects []Subject) []Census {
+	return v.count(resource, revised, subjects, v.Begin)
+}
+
+// Join adds objects to the rollouts, which another process has handled before. It returns the numbers of those that must be
+// handled again.
+func (v *Reviser) Join(resource string, revised registry.Handlers, subjects []Subject) []Census {
+	return v.count(resource, revised, subjects, v.Add)
+}
+
+// count counts objects, and passes their states on.
+func (v *Reviser) count(resource string, revised registry.Handlers, subjects []Subject, into func(Handler, map[object.Key]State)) []Census {
 	var all []Census
 	for _, d := range revised {
 		census := Census{Handler: handlerOf(d, object.Key{Resource: resource})}
@@ -180,7 +191,7 @@ func (v *Reviser) Start(resource string, revised registry.Handlers, subjects []S
 		}
 		all = append(all, census)
 		if len(d.Rollout) > 0 {
-			v.Begin(census.Handler, states)
+			into(census.Handler, states)
 		}
 	}
 	return all

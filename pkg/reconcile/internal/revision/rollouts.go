@@ -90,6 +90,22 @@ func (r *Rollouts) Begin(h Handler, states map[object.Key]State) {
 	r.advance(p)
 }
 
+// Add adds objects to a rollout that has begun. All of them count before any of them can begin.
+func (r *Rollouts) Add(h Handler, states map[object.Key]State) {
+	r.mu.Lock()
+	p := r.rollouts[h.key()]
+	if p == nil {
+		r.mu.Unlock()
+		return
+	}
+	for key, state := range states {
+		if state != Waiting || p.states[key] != Running {
+			p.set(key, state)
+		}
+	}
+	r.advance(p)
+}
+
 func (h Handler) key() string { return h.Resource + " " + h.ID }
 
 // Set sets the state of an object. A waiting object that may begin stays running.
