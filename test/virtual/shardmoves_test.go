@@ -13,9 +13,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	dto "github.com/prometheus/client_model/go"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
@@ -332,7 +334,7 @@ func TestAHandlerThatDoesNotReturnKeepsItsShard(t *testing.T) {
 	withMoving(t, func(m *moving, h *kopftest.Harness) {
 		returned := make(chan struct{})
 		handled := map[types.UID]string{} // all updates, by whom
-		var stuck shards.Set // half of them, if they have objects
+		var stuck shards.Set              // half of them, if they have objects
 		m.declare = func(by string, r *kopf.Registry) {
 			r.OnUpdate(examples, func(_ context.Context, c *kopf.Change) error {
 				if by == "a" && stuck.Has(shardOf(c.UID())) {
@@ -405,12 +407,23 @@ func TestAHandlerThatDoesNotReturnKeepsItsShard(t *testing.T) {
 		if draining := a.State().Shards.Draining; !slices.Equal(draining, kept.Sorted()) {
 			t.Errorf("%v are kept", draining)
 		}
+		if overdue := measured(t, "kopf_shards", "overdue"); overdue != float64(kept.Len()) {
+			t.Errorf("%g shards are overdue", overdue)
+		}
 		close(returned)
 		time.Sleep(time.Minute)
 		if held := shards.SetOf(b.held()...); held.Len() != movingShards/2 {
 			t.Errorf("b has got only %s", held)
 		}
 		check(func(int) bool { return true }, by)
+		for what, want := range map[string]float64{"taken": movingShards * 3 / 2, "given": movingShards / 2, "lost": 0} {
+			if got := measured(t, "kopf_shard_moves_total", what); got != want {
+				t.Errorf("%g shards were %s, want %g", got, what, want)
+			}
+		}
+		if n := measured(t, "kopf_shard_move_duration_seconds", "drain"); n != movingShards/2 {
+			t.Errorf("%g drains were measured", n)
+		}
 		if told := m.lines("The API server sends all objects"); told != 2 {
 			t.Errorf("%d lines say that the API server knows no sharded watches", told)
 		}
@@ -486,6 +499,60 @@ func TestReplicasCountTheirOwnObjectsInRollouts(t *testing.T) {
 		mu.Unlock()
 		replicas[bad].leave()
 	})
+}
+
+// Each replica measures the objects of its shards, also if it must know all of them for an index.
+func TestReplicasMeasureTheirOwnObjects(t *testing.T) {
+	for name, isIndexed := range map[string]bool{"handled": false, "handled and indexed": true} {
+		t.Run(name, func(t *testing.T) {
+			withMoving(t, func(m *moving, h *kopftest.Harness) {
+				m.declare = func(_ string, r *kopf.Registry) {
+					r.OnCreate(examples, succeed, kopf.ID("create"))
+					if isIndexed {
+						kopf.NewIndex(r, examples, func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
+							return map[string]string{i.Name(): ""}, nil
+						}, kopf.ID("names"))
+					}
+				}
+				replicas := []*member{m.join("a"), m.join("b"), m.join("c")}
+				m.create(40)
+				h.Advance(time.Minute)
+				filter := "operator"
+				if isIndexed {
+					filter = "none"
+				}
+				for metric, want := range map[string]float64{"kopf_objects rest": 40, "kopf_shard_objects": 40, "kopf_shards held": movingShards, "kopf_shard_streams " + filter: 3, "kopf_shard_streams server": 0, "kopf_shards_joined": 3, "kopf_shards_unheld": 0} {
+					name, label, _ := strings.Cut(metric, " ")
+					if got := measured(t, name, label); got != want {
+						t.Errorf("%s: got %g, want %g", metric, got, want)
+					}
+				}
+				for _, one := range replicas {
+					one.leave()
+				}
+			})
+		})
+	}
+}
+
+// measured returns the sum of a metric over all operators of the process, with a value of a label unless it is empty.
+func measured(t *testing.T, name, label string) (sum float64) {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			if label == "" || slices.ContainsFunc(metric.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == label }) {
+				sum += metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return sum
 }
 
 // Peers pause all replicas of a ring, and the ring is one peer of others: the holder of shard 0 has the entry.
