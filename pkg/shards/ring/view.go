@@ -46,7 +46,7 @@ func (s seen) isFree(now time.Time) bool { return s.holder() == "" || !now.Befor
 type view struct {
 	leases  map[string]seen
 	began   time.Time
-	history relist.History       // of the watch
+	history relist.History // of the watch
 	listed  bool
 }
 
