@@ -29,10 +29,11 @@ type Share struct {
 
 	listed atomic.Pointer[shards.Set] // the shards of the last list, or of the one that has begun
 	lists  atomic.Uint64              // the number of lists that have begun
-	// complete are the shards of the last list that was complete. Until the next one is, the watch that it replaces may
-	// still show them.
-	complete atomic.Pointer[shards.Set]
-	foreign  atomic.Bool // the API server has sent an object of another shard, since the list has begun
+	// complete are the shards of the last list that was complete, and completed is its number. Until the next one is, the
+	// watch that it replaces may still show them.
+	complete  atomic.Pointer[shards.Set]
+	completed atomic.Uint64
+	foreign   atomic.Bool // the API server has sent an object of another shard, since the list has begun
 }
 
 // nothing is a field selector for no object: it is no name.
@@ -104,6 +105,7 @@ func (s *Share) Lists() uint64 {
 func (s *Share) Complete() {
 	if s != nil {
 		s.complete.Store(s.listed.Load())
+		s.completed.Store(s.lists.Load())
 	}
 }
 
@@ -159,7 +161,8 @@ func (s *Share) observeForeign(namespace string, uid types.UID) {
 	if s.foreign.Load() {
 		return
 	}
-	if last := s.complete.Load(); last != nil && last.Has(s.Division.Of(namespace, uid)) {
+	last := s.complete.Load()
+	if last != nil && s.completed.Load() != s.lists.Load() && last.Has(s.Division.Of(namespace, uid)) {
 		return
 	}
 	s.foreign.Store(true)
