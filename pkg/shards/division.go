@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/bits"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,6 +103,22 @@ func (d Division) String() string {
 	default:
 		return fmt.Sprintf("%d shards by uid", d.Number)
 	}
+}
+
+// divisionText matches what String returns for a division into shards.
+var divisionText = regexp.MustCompile(`^([0-9]+) shards by (uid|namespace)$`)
+
+// Parse returns the division with a text. It reports false for other texts.
+func Parse(text string) (d Division, ok bool) {
+	found := divisionText.FindStringSubmatch(text)
+	if found == nil {
+		return Division{}, false
+	}
+	number, err := strconv.Atoi(found[1])
+	if err != nil || number < 1 {
+		return Division{}, false
+	}
+	return Division{Number: number, ByNamespace: found[2] == "namespace"}, true
 }
 
 // Set is a set of shards. The zero value is empty. Sets are not changed: With and Without return other ones.

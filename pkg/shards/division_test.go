@@ -129,3 +129,16 @@ func TestSets(t *testing.T) {
 		t.Error("sets are not compared by their shards")
 	}
 }
+
+func TestDivisionsAreReadAsTheyAreWritten(t *testing.T) {
+	for _, d := range []Division{{Number: 1}, {Number: 16}, {Number: 256, ByNamespace: true}} {
+		if got, ok := Parse(d.String()); !ok || got != d {
+			t.Errorf("%s: got %v, %t", d, got, ok)
+		}
+	}
+	for _, text := range []string{"", "no shards", "0 shards by uid", "-1 shards by uid", "16 shards by name", "16 shards by uid_b1a2", "99999999999999999999 shards by uid", "operator-5f_b1a2"} {
+		if got, ok := Parse(text); ok {
+			t.Errorf("%q: got %s", text, got)
+		}
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/kopf-go/kopf/pkg/shards"
 )
 
 // attendance is what attend remembers from one round to the next.
@@ -138,7 +140,7 @@ func (r *Ring) renew(ctx context.Context, name string, known seen, holder string
 // waitOutside says once why this replica takes no part. It returns an error if replicas with another division are alive: they
 // renew the gate.
 func (r *Ring) waitOutside(a *attendance, gate seen) error {
-	if divisionText.MatchString(gate.holder()) {
+	if _, isDivision := shards.Parse(gate.holder()); isDivision {
 		if a.first == "" {
 			a.first = gate.lease.ResourceVersion
 		}

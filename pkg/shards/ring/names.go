@@ -3,8 +3,8 @@ package ring
 import (
 	"fmt"
 	"hash/fnv"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,14 +28,13 @@ type names struct {
 }
 
 func newNames(config Config) names {
-	base := shorten(config.Name, maxName)
 	n := names{
-		gate: config.Name, members: base + "-replica-",
+		gate: config.Name, members: shorten(config.Name, maxName) + "-replica-",
 		value: shorten(config.Name, validation.LabelValueMaxLength),
 	}
 	n.member = n.members + hashOf(config.Identity)
 	for shard := range config.Division.Number {
-		n.shards = append(n.shards, fmt.Sprintf("%s-shard-%d", base, shard))
+		n.shards = append(n.shards, shardPrefix(config.Name)+strconv.Itoa(shard))
 	}
 	return n
 }
@@ -53,6 +52,9 @@ func (n names) isPermanent(name string) bool {
 // narrow narrows a request to the Leases of the ring.
 func (n names) narrow(options *metav1.ListOptions) { options.LabelSelector = label + "=" + n.value }
 
+// shardPrefix returns the beginning of the names of the Leases of shards, which their numbers follow.
+func shardPrefix(name string) string { return shorten(name, maxName) + "-shard-" }
+
 // shorten shortens a name that is too long. Its hash keeps it apart from others.
 func shorten(name string, longest int) string {
 	if len(name) <= longest {
@@ -67,6 +69,3 @@ func hashOf(text string) string {
 	_, _ = hash.Write([]byte(text)) // never fails
 	return fmt.Sprintf("%016x", hash.Sum64())
 }
-
-// divisionText is how shards.Division writes a division. The identities of replicas that elect a leader have no spaces.
-var divisionText = regexp.MustCompile(`^[0-9]+ shards by (uid|namespace)$`)

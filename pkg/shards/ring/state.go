@@ -9,18 +9,21 @@ import (
 
 // State is what this replica knows of the ring.
 type State struct {
+	// Identity names this replica.
+	Identity string
 	// Gate is the holder of the gate: the division, or a leader. It is empty if nothing holds it.
 	Gate string
 	// Leader is the replica that holds the gate by leader election, or empty. This one waits until it stops.
 	Leader string
 	// Joined reports whether this replica takes part.
 	Joined bool
+	// Leaving reports whether it gives up all shards, because it stops.
+	Leaving bool
 	// Members are the identities of the replicas that want shards, sorted.
 	Members []string
 	// Shards are the shards, by their number.
 	Shards []ShardState
-	// Identity is that of this replica. Assigned are the shards that it should hold.
-	Identity string
+	// Assigned are the shards that this replica should hold.
 	Assigned shards.Set
 	// Taken, Given and Lost are how many shards this replica has got, given up, and lost since its start.
 	Taken, Given, Lost uint64
@@ -47,10 +50,10 @@ func (r *Ring) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	s := State{Joined: r.joined, Identity: r.config.Identity, Taken: r.taken, Given: r.given, Lost: r.lost, Writes: r.writes}
+	s := State{Identity: r.config.Identity, Joined: r.joined, Leaving: r.leaving, Taken: r.taken, Given: r.given, Lost: r.lost, Writes: r.writes}
 	if gate := r.view.leases[r.names.gate]; !gate.isFree(now) {
 		s.Gate = gate.holder()
-		if !divisionText.MatchString(s.Gate) {
+		if _, isDivision := shards.Parse(s.Gate); !isDivision {
 			s.Leader = s.Gate
 		}
 	}
