@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/shards/ring"
 )
 
 // health returns the operator for the health checks.
@@ -96,7 +97,7 @@ func (r *replica) addActivity(mgr manager.Manager) error {
 	return mgr.AddMetricsServerExtraHandler(reconcile.ActivityPath, http.HandlerFunc(func(into http.ResponseWriter, request *http.Request) {
 		query := request.URL.Query()
 		key := object.Key{Resource: query.Get("resource"), NamespacedName: types.NamespacedName{Namespace: query.Get("namespace"), Name: query.Get("name")}}
-		text, err := json.Marshal(r.engine.ActivityOf(key))
+		text, err := json.Marshal(r.activityOf(key, types.UID(query.Get("uid"))))
 		if err != nil {
 			http.Error(into, "the activity cannot be encoded", http.StatusInternalServerError)
 			return
@@ -104,6 +105,41 @@ func (r *replica) addActivity(mgr manager.Manager) error {
 		into.Header().Set("Content-Type", "application/json")
 		_, _ = into.Write(text) // the client is gone otherwise
 	}))
+}
+
+// activityOf returns what the replica is doing for an object, or, without one, for its shards.
+func (r *replica) activityOf(key object.Key, uid types.UID) reconcile.Activity {
+	a := r.engine.ActivityOf(key, uid)
+	if r.ring == nil {
+		return a
+	}
+	state := r.ring.State()
+	a.Replica = state.Identity
+	if a.Shard != nil {
+		addCourse(a.Shard, state)
+	}
+	if key.Resource != "" {
+		return a
+	}
+	working := r.engine.ActivityOfShards()
+	for number, known := range state.Shards {
+		if !known.Handled {
+			continue
+		}
+		shard := working[number]
+		shard.Number = number
+		addCourse(&shard, state)
+		a.Shards = append(a.Shards, shard)
+	}
+	return a
+}
+
+// addCourse adds to the activity for a shard what the ring knows.
+func addCourse(shard *reconcile.ActiveShard, state ring.State) {
+	known := state.Shards[shard.Number]
+	shard.Draining = known.Draining
+	shard.Leaving = state.Leaving && !known.Draining.IsZero()
+	shard.Lost = known.Lost
 }
 
 // metricsOptions returns the options for serving the metrics with the operator's own manager.

@@ -277,6 +277,11 @@ func (o *Operator) runIn(ctx context.Context, mgr manager.Manager) error {
 	if err := errors.Join(o.startUp(ctx), o.unsupportedInManager()); err != nil {
 		return ignoreStop(ctx, err)
 	}
+	if o.settings.Replicas.Shards > 0 {
+		if err := refuseElection(ctx, mgr.Elected()); err != nil {
+			return ignoreStop(ctx, err)
+		}
+	}
 	o.permissions.Begin(o.settings.WithDefaults())
 	r, err := o.newReplica(mgr)
 	if err != nil {

@@ -126,3 +126,20 @@ func (r *replica) shards() *metrics.Shards {
 
 // isRequested reports whether the operator was asked to stop.
 func (r *replica) isRequested() bool { return r.requested != nil && r.requested.Err() != nil }
+
+// electionPatience is how long the manager of another program that elects no leader can need to start everything else.
+const electionPatience = 30 * time.Second
+
+// refuseElection returns an error if the manager of another program elects a leader, and another process is the leader: this
+// one would handle no objects. A manager that elects no leader counts as elected when it has started everything.
+func refuseElection(ctx context.Context, elected <-chan struct{}) error {
+	select {
+	case <-elected:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(electionPatience):
+		return errors.New("an operator with settings.Replicas.Shards cannot be in a manager that elects a leader: only the leader would handle objects. " +
+			"Unset LeaderElection in the options of the manager, and run controllers that need a leader in another manager")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
@@ -39,6 +40,39 @@ type Activity struct {
 	Calls      []ActiveCall `json:"calls,omitempty"`
 	Limited    []string     `json:"limited,omitempty"`
 	Background []Background `json:"background,omitempty"`
+
+	// Replica names this process in an operator with shards. Shard is that of the object. An answer about no object has
+	// all Shards that this process has not finished handling instead.
+	Replica string        `json:"replica,omitempty"`
+	Shard   *ActiveShard  `json:"shard,omitempty"`
+	Shards  []ActiveShard `json:"shards,omitempty"`
+}
+
+// ActiveShard is what a process is doing for a shard.
+type ActiveShard struct {
+	Number int `json:"number"`
+	// Handling is set while this process handles the objects of the shard. It has seen all of them then.
+	Handling bool `json:"handling"`
+	// Draining is since when this process gives up the shard, which another one should handle, or zero. Leaving is set if it
+	// gives up all shards, because it stops.
+	Draining time.Time `json:"draining,omitzero"`
+	Leaving  bool      `json:"leaving,omitempty"`
+	// Lost is set if the lease was lost meanwhile.
+	Lost bool `json:"lost,omitempty"`
+	// Objects is the number of objects with handlers in the shard. Left is the number of those that keep a shard that is
+	// given up, and Calls are some of the calls that these wait for.
+	Objects int         `json:"objects"`
+	Left    int         `json:"left,omitempty"`
+	Calls   []ShardCall `json:"calls,omitempty"`
+}
+
+// ShardCall is a running call of a handler for an object of a shard.
+type ShardCall struct {
+	ActiveCall
+
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
 }
 
 // ActiveCall is a running call of a handler.
@@ -54,8 +88,8 @@ type Background struct {
 	State   string `json:"state"`
 }
 
-// ActivityOf returns what the engine is doing, also for an object. It can be called at any time.
-func (e *Engine) ActivityOf(key object.Key) Activity {
+// ActivityOf returns what the engine is doing, also for an object, whose uid can be unknown. It can be called at any time.
+func (e *Engine) ActivityOf(key object.Key, uid types.UID) Activity {
 	state := e.State()
 	a := Activity{
 		At: time.Now(), Ready: state.Ready, Leading: state.Leading, Paused: state.Paused,
@@ -79,5 +113,49 @@ func (e *Engine) ActivityOf(key object.Key) Activity {
 	for _, d := range e.supervisor.Of(func(host daemons.Host) bool { b, ok := host.(*background); return ok && b.key == key }) {
 		a.Background = append(a.Background, Background{d.Handler.ID, string(d.Handler.Kind), d.What})
 	}
+	if e.isSharded() && uid != "" {
+		a.Shard = &ActiveShard{Number: e.Division.Of(key.Namespace, uid), Handling: e.tenures.of(key.Namespace, uid) != nil}
+	}
 	return a
+}
+
+// ActivityOfShards returns what the engine is doing for the shards whose objects it handles, by their numbers. It looks at all
+// objects. It can be called at any time.
+func (e *Engine) ActivityOfShards() map[int]ActiveShard {
+	shards := map[int]ActiveShard{}
+	for _, t := range e.tenures.all() {
+		s := ActiveShard{Number: t.shard, Handling: true}
+		if t.isEnding() {
+			s.Left, s.Calls = e.keeping(t)
+		}
+		shards[t.shard] = s
+	}
+	for _, r := range e.resources.all() {
+		if r.isObservedOnly() {
+			continue
+		}
+		for _, snapshot := range r.Objects() {
+			number := e.Division.Of(snapshot.GetNamespace(), snapshot.GetUID())
+			if s, ok := shards[number]; ok {
+				s.Objects++
+				shards[number] = s
+			}
+		}
+	}
+	return shards
+}
+
+// keeping returns how many objects keep a shard that must be given up, and some of the calls that they wait for.
+func (e *Engine) keeping(t *tenure) (left int, calls []ShardCall) {
+	e.mu.Lock()
+	keys := e.keysIn(t)
+	e.mu.Unlock()
+	for _, key := range keys[:min(len(keys), maxReportedKeys)] {
+		running, _ := e.slots.Of(key)
+		reporter := e.reporter(key)
+		for _, c := range running {
+			calls = append(calls, ShardCall{ActiveCall{reporter.ReportedID(c.ID), c.Began}, key.Resource, key.Namespace, key.Name})
+		}
+	}
+	return len(keys), calls
 }

@@ -107,6 +107,13 @@ func (t *tenures) remove(one *tenure) {
 	delete(t.current, one.shard)
 }
 
+// all returns the current ones.
+func (t *tenures) all() []*tenure {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Collect(maps.Values(t.current))
+}
+
 // isEnding reports whether the shard must be given up.
 func (t *tenure) isEnding() bool { return t != nil && t.holding.Err() != nil }
 
