@@ -118,6 +118,12 @@ func TestDerive(t *testing.T) {
 			rbac.Input{Settings: quiet, Needs: []registry.Need{{Selector: selector.New("pods"), Verbs: []string{"delete", "get", "exec/create"}, DeclaredAt: "main.go:9"}}},
 			[]string{`- {apiGroups: [""], resources: [pods], verbs: [get, delete]}`, `- {apiGroups: [""], resources: [pods/exec], verbs: [create]}`},
 		},
+		"shards": {rbac.Input{Settings: with(func(s *settings.Settings) { s.Name, s.Replicas.Shards = "mine", 16 }), Namespace: "system"}, in("system",
+			"- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, list, watch, create, update, delete]}")},
+		"shards elsewhere": {rbac.Input{Settings: with(func(s *settings.Settings) {
+			s.Name, s.Replicas.Shards, s.Replicas.LeaseNamespace = "mine", 16, "leases"
+		}), Namespace: "system"}, in("leases",
+			"- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, list, watch, create, update, delete]}")},
 		"replicas": {rbac.Input{Settings: with(func(s *settings.Settings) { s.Name, s.Replicas.LeaderElection = "mine", true }), Namespace: "system"}, in("system",
 			"- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}",
 			"- {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [mine], verbs: [get, update]}",

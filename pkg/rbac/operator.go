@@ -98,23 +98,30 @@ func (d *derivation) addPeeringObject(namespace string, r selector.Resource) {
 	d.roles.add(namespace, Rule{Group: r.Group, Resources: []string{r.Plural + "/status"}, Names: names, Verbs: []string{"patch"}, Reason: reason})
 }
 
-// addReplicas adds the rules for the lease.
+// addReplicas adds the rules for the leases.
 func (d *derivation) addReplicas() {
 	r := d.Settings.Replicas
-	if !r.LeaderElection {
-		return
-	}
 	namespace := cmp.Or(r.LeaseNamespace, d.Namespace)
 	const group = "coordination.k8s.io"
-	d.roles.add(namespace, Rule{
-		Group: group, Resources: []string{"leases"}, Verbs: []string{"create"},
-		Reason: "The lease of the leader. Kubernetes cannot restrict create to a name.",
-	})
-	d.roles.add(namespace, Rule{
-		Group: group, Resources: []string{"leases"}, Names: []string{r.LeaseName}, Verbs: []string{"get", "update"},
-		Reason: "The lease of the leader. The name must match --lease-name.",
-	})
-	d.roles.add(namespace, Rule{Resources: []string{"events"}, Verbs: []string{"create"}, Reason: "An event names each new leader."})
+	switch {
+	case r.Shards > 0:
+		// The names of those of replicas are random. A rule with the other names would restrict nothing.
+		d.roles.add(namespace, Rule{
+			Group: group, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"},
+			Reason: "The leases of shards and of replicas. Those of replicas have random names, and Kubernetes cannot restrict a rule to the beginning of names. " +
+				"If other leases in the namespace must be out of reach, give these another one by --lease-namespace.",
+		})
+	case r.LeaderElection:
+		d.roles.add(namespace, Rule{
+			Group: group, Resources: []string{"leases"}, Verbs: []string{"create"},
+			Reason: "The lease of the leader. Kubernetes cannot restrict create to a name.",
+		})
+		d.roles.add(namespace, Rule{
+			Group: group, Resources: []string{"leases"}, Names: []string{r.LeaseName}, Verbs: []string{"get", "update"},
+			Reason: "The lease of the leader. The name must match --lease-name.",
+		})
+		d.roles.add(namespace, Rule{Resources: []string{"events"}, Verbs: []string{"create"}, Reason: "An event names each new leader."})
+	}
 }
 
 // addAdmission adds the rules for the webhook configurations, and for the certificate.

@@ -13,9 +13,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/shards"
 )
 
-// Selector returns the selector of the Leases of a ring, by its name. The gate lacks the label until the ring has used it.
-func Selector(name string) labels.Selector {
-	return labels.SelectorFromSet(labels.Set{label: shorten(name, validation.LabelValueMaxLength)})
+// Labels returns the labels of the Leases of a ring, by its name. The gate lacks them until the ring has used it.
+func Labels(name string) labels.Set {
+	return labels.Set{label: shorten(name, validation.LabelValueMaxLength)}
 }
 
 // ShardLease returns the name of the Lease of a shard.
@@ -50,7 +50,7 @@ func (l Lease) IsHeld(now time.Time) bool { return l.Holder != "" && now.Before(
 // the default one.
 func Sort(name string, all []coordinationv1.Lease, duration time.Duration) Leases {
 	sorted := Leases{Shards: map[int]Lease{}}
-	selector := Selector(name)
+	selector := Labels(name).AsSelector()
 	for i := range all {
 		lease := readLease(&all[i], duration)
 		number, isShard := strings.CutPrefix(lease.Name, shardPrefix(name))

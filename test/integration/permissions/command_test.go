@@ -37,6 +37,7 @@ func TestCommandPrintsManifests(t *testing.T) {
 		"in one for an account":    {[]string{"--namespaces=a", "--service-account=me"}, []string{"Role a", "RoleBinding a"}, ""},
 		"with replicas":            {[]string{"--leader-elect", "--lease-name=l", "--lease-namespace=ls"}, []string{"ClusterRole", "Role ls"}, "leases"},
 		"with replicas in the own": {[]string{"--leader-elect"}, []string{"ClusterRole", "Role system"}, "leases"},
+		"with shards":              {[]string{"--shards=16", "--lease-namespace=ls"}, []string{"ClusterRole", "Role ls"}, "leases"},
 		"with secure metrics":      {[]string{"--namespaces=a", "--metrics=:8443", "--metrics-secure"}, []string{"ClusterRole", "Role a"}, "tokenreviews"},
 		"with another peering":     {[]string{"--namespaces=a", "--peering=mine"}, []string{"Role a"}, "kopfpeerings[mine]"},
 	} {

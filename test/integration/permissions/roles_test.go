@@ -70,6 +70,10 @@ func TestDerivedRolesSuffice(t *testing.T) {
 			s.Scope.Namespaces = []string{namespace}
 			s.Replicas.LeaderElection, s.Replicas.LeaseNamespace = true, namespace
 		},
+		"shards": func(s *kopf.Settings, namespace string) {
+			s.Scope.Namespaces = []string{namespace}
+			s.Replicas.Shards, s.Replicas.LeaseNamespace = 4, namespace
+		},
 		"admission": func(s *kopf.Settings, namespace string) {
 			s.Scope.Namespaces = []string{namespace}
 			s.Admission.Server = servers.Server{Port: testenv.FreePort(t), Secret: namespace + "/webhook"}
