@@ -18,8 +18,10 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/shards/ring"
 )
 
 // RunningError means that an operator runs, or has run until a moment ago.
@@ -126,37 +128,82 @@ func (r *Releaser) hasOwnPeering() bool {
 	return r.Peering != "" || p.Mandatory || p.Name != settings.DefaultPeeringName
 }
 
-// lookAtLeases looks for leases of the operator that are held. It looks for them everywhere, also
-// without leader election in the settings, because that is often a flag of the deployment.
+// lookAtLeases looks for leases of the operator that are held: that of its leader, or those of its replicas and shards. It
+// looks for them everywhere, also if the settings need none, because a flag of the deployment often does.
 func (r *Releaser) lookAtLeases(ctx context.Context, s *signs) error {
 	replicas := r.Settings.Replicas
-	found, err := named(ctx, r.reading.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")), r.LeaseNamespace, replicas.LeaseName)
+	api := r.reading.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases"))
+	found, err := named(ctx, api, r.LeaseNamespace, replicas.LeaseName)
 	if err != nil {
 		return err
 	}
-	var held []sign
+	sharing, err := find(ctx, api, r.LeaseNamespace, metav1.ListOptions{LabelSelector: ring.Labels(replicas.LeaseName).String()})
+	if err != nil {
+		return err
+	}
 	for _, each := range found {
 		r.places = append(r.places, r.placeOf(&each, "lease", r.hasOwnLease()))
-		lease := &coordinationv1.Lease{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(each.Object, lease); err != nil {
+	}
+	leases := map[string]map[string]coordinationv1.Lease{} // by namespaces and names
+	for _, each := range slices.Concat(found, sharing) {
+		var lease coordinationv1.Lease
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(each.Object, &lease); err != nil {
 			return err
 		}
-		holder, until := inspect.HolderOf(lease, replicas.LeaseDuration)
-		until = until.Add(margin)
-		if holder != "" && time.Now().Before(until) {
-			place := fmt.Sprintf("the lease %s/%s", lease.Namespace, lease.Name)
-			held = append(held, sign{holder, place, fmt.Sprintf("%s holds %s, which counts until %s", holder, place, until.UTC().Format(time.RFC3339))})
+		if leases[lease.Namespace] == nil {
+			leases[lease.Namespace] = map[string]coordinationv1.Lease{}
 		}
+		leases[lease.Namespace][lease.Name] = lease
 	}
-	for _, one := range held {
-		s.add(one, r.hasOwnLease())
+	isHeld := false
+	for _, namespace := range slices.Sorted(maps.Keys(leases)) {
+		all := ring.Sort(replicas.LeaseName, slices.Collect(maps.Values(leases[namespace])), replicas.LeaseDuration)
+		if others := len(all.Members) + len(all.Shards); others > 0 {
+			r.places = append(r.places, fmt.Sprintf("The %s of the replicas and the shards of %s/%s.", plural.Of(others, "lease", "leases"), namespace, replicas.LeaseName))
+		}
+		for _, one := range heldIn(namespace, all) {
+			s.add(one, r.hasOwnLease())
+			isHeld = true
+		}
 	}
 	s.conclude(evidence{
 		empty: "no operator holds", what: fmt.Sprintf("lease %q", replicas.LeaseName),
-		exists: len(found) > 0, isUsed: len(held) > 0, isOwn: r.hasOwnLease(), isNeeded: replicas.LeaderElection,
-		unneeded: "an operator without leader election holds none, and the settings do not say that this one elects a leader (Settings.Replicas.LeaderElection)",
+		exists: len(leases) > 0, isUsed: isHeld, isOwn: r.hasOwnLease(), isNeeded: replicas.LeaderElection || replicas.Shards > 0,
+		unneeded: "an operator without leader election and without shards holds none, and the settings do not say that this one has either (Settings.Replicas.LeaderElection, Settings.Replicas.Shards)",
 	})
 	return nil
+}
+
+// heldIn returns the signs in the leases in a namespace: one for the lease of the operator, and one for each replica that holds
+// others. Shards move, so the place of the latter does not depend on them.
+func heldIn(namespace string, all ring.Leases) (held []sign) {
+	counts := func(l ring.Lease) bool { return l.IsHeld(time.Now().Add(-margin)) }
+	until := func(l ring.Lease) string { return l.Until.Add(margin).UTC().Format(time.RFC3339) }
+	if gate := all.Gate; counts(gate) {
+		holder := gate.Holder
+		if !all.Division.IsZero() {
+			holder = "an operator with " + holder
+		}
+		place := fmt.Sprintf("the lease %s/%s", namespace, gate.Name)
+		held = append(held, sign{gate.Holder, place, fmt.Sprintf("%s holds %s, which counts until %s", holder, place, until(gate))})
+	}
+	byHolder := map[string][]ring.Lease{}
+	for _, lease := range slices.Concat(all.Members, slices.Collect(maps.Values(all.Shards))) {
+		if counts(lease) {
+			byHolder[lease.Holder] = append(byHolder[lease.Holder], lease)
+		}
+	}
+	for _, holder := range slices.Sorted(maps.Keys(byHolder)) {
+		leases := byHolder[holder]
+		slices.SortFunc(leases, func(a, b ring.Lease) int { return strings.Compare(a.Name, b.Name) })
+		last := slices.MaxFunc(leases, func(a, b ring.Lease) int { return a.Until.Compare(b.Until) })
+		text := fmt.Sprintf("%s holds the lease %s/%s, which counts until %s", holder, namespace, leases[0].Name, until(last))
+		if others := len(leases) - 1; others > 0 {
+			text = fmt.Sprintf("%s holds the lease %s/%s and %s, which count until %s", holder, namespace, leases[0].Name, plural.Of(others, "other", "others"), until(last))
+		}
+		held = append(held, sign{holder, "the leases of replicas in " + namespace, text})
+	}
+	return held
 }
 
 // placeOf names a lease or a peering object that exists.
@@ -208,12 +255,16 @@ func (s *signs) conclude(e evidence) {
 
 // named returns the objects with a name: in a namespace, or in all if it is empty.
 func named(ctx context.Context, all dynamic.NamespaceableResourceInterface, namespace, name string) ([]unstructured.Unstructured, error) {
+	return find(ctx, all, namespace, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
+}
+
+// find returns selected objects: in a namespace, or in all if it is empty.
+func find(ctx context.Context, all dynamic.NamespaceableResourceInterface, namespace string, options metav1.ListOptions) ([]unstructured.Unstructured, error) {
 	var from dynamic.ResourceInterface = all
 	if namespace != "" {
 		from = all.Namespace(namespace)
 	}
 	var found []unstructured.Unstructured
-	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
 	err := inspect.EachPage(ctx, from, options, func(items []unstructured.Unstructured) error {
 		found = append(found, items...)
 		return nil

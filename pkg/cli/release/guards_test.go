@@ -3,6 +3,7 @@ package release
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/shards/ring"
 )
 
 var leases = selector.Resource{Group: "coordination.k8s.io", Version: "v1", Plural: "leases", Kind: "Lease", Namespaced: true}
@@ -68,6 +70,80 @@ func TestSignsOfARunningOperator(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Each lease of an operator with shards refuses. Its replicas can have the flag --shards, so the settings do not matter.
+func TestLeasesOfShardsAreSigns(t *testing.T) {
+	const replica, shard, gate = "mine-replica-0123456789abcdef", "mine-shard-3", "mine"
+	held := func(t *testing.T, name, holder string, renewed time.Duration) *unstructured.Unstructured {
+		lease := parse(t, leases, name, fmt.Sprintf(`{"spec":{"holderIdentity":%q,"leaseDurationSeconds":15,"renewTime":%q}}`, holder, ago(renewed)))
+		lease.SetLabels(ring.Labels("mine"))
+		return lease
+	}
+	tests := map[string]struct {
+		present map[string]string // the holders, by the names of leases
+		renewed time.Duration
+		want    []string
+	}{
+		"the division":     {map[string]string{gate: "16 shards by uid"}, time.Second, []string{"an operator with 16 shards by uid holds the lease default/mine, which counts until "}},
+		"a replica":        {map[string]string{gate: "", replica: "pod-1_x"}, time.Second, []string{"pod-1_x holds the lease default/" + replica + ", which counts until "}},
+		"a shard":          {map[string]string{shard: "pod-1_x"}, time.Second, []string{"pod-1_x holds the lease default/mine-shard-3, which counts until "}},
+		"several":          {map[string]string{replica: "pod-1_x", shard: "pod-1_x", "mine-shard-4": "pod-2_y"}, time.Second, []string{"pod-1_x holds the lease default/" + replica + " and 1 other, which count until ", "; pod-2_y holds the lease default/mine-shard-4, which counts"}},
+		"a moment ago":     {map[string]string{shard: "pod-1_x"}, 70 * time.Second, []string{"pod-1_x holds the lease"}},
+		"expired":          {map[string]string{gate: "16 shards by uid", replica: "pod-1_x", shard: "pod-1_x"}, 76 * time.Second, nil},
+		"released":         {map[string]string{gate: "", replica: "", shard: ""}, time.Second, nil},
+		"another operator": {map[string]string{"others-shard-3": "pod-1_x"}, time.Second, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				objects := []*unstructured.Unstructured{parse(t, things, "one", traced)}
+				for name, holder := range test.present {
+					lease := held(t, name, holder, test.renewed)
+					if strings.HasPrefix(name, "others") {
+						lease.SetLabels(ring.Labels("others"))
+					}
+					objects = append(objects, lease)
+				}
+				r, client := newReleaser(t, objects...)
+				r.Settings.Replicas.LeaseName = "mine"
+				sent := patches(client)
+				report, err := r.Run(t.Context())
+				switch {
+				case len(test.want) == 0 && (err != nil || report == nil || len(*sent) != 1):
+					t.Errorf("got %v, and %d writes", err, len(*sent))
+				case len(test.want) > 0 && (err == nil || report != nil || len(*sent) > 0):
+					t.Errorf("got %v, and %d writes", err, len(*sent))
+				}
+				for _, want := range test.want {
+					if err != nil && !strings.Contains(err.Error(), want) {
+						t.Errorf("got %v, want %q", err, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Replicas of another operator, whose lease has the default name, go on during the release: shards move among them.
+func TestShardsOfOthersCanMove(t *testing.T) {
+	held := func(name, holder string) *unstructured.Unstructured {
+		lease := parse(t, leases, name, fmt.Sprintf(`{"spec":{"holderIdentity":%q,"renewTime":%q}}`, holder, ago(0)))
+		lease.SetLabels(ring.Labels("kopf-operator"))
+		return lease
+	}
+	r, client := newReleaser(t, parse(t, things, "one", traced), parse(t, bare, "two", traced),
+		held("kopf-operator-replica-a", "pod-1_x"), held("kopf-operator-replica-b", "pod-2_y"), held("kopf-operator-shard-0", "pod-1_x"))
+	sent := patches(client)
+	r.Progress = func(string, int, int) {
+		if err := client.Tracker().Update(leases.GVR(), held("kopf-operator-shard-0", "pod-2_y"), "default"); err != nil {
+			t.Error(err)
+		}
+	}
+	report, err := r.Run(t.Context())
+	if err != nil || len(*sent) != 2 || !slices.Contains(report.Left, "The 3 leases of the replicas and the shards of default/kopf-operator.") {
+		t.Errorf("got %+v, %v, and %d writes", report, err, len(*sent))
 	}
 }
 
@@ -150,7 +226,7 @@ func TestWithoutASignTheEndOfTheOperatorMustBeConfirmed(t *testing.T) {
 	needs := func(adjust func(*Releaser)) func(*Releaser) {
 		return func(r *Releaser) { adjust(r); r.Settings.Peering.Mandatory = true }
 	}
-	const noLeader = "but an operator without leader election holds none, and the settings do not say that this one elects a leader (Settings.Replicas.LeaderElection)"
+	const noLeader = "but an operator without leader election and without shards holds none, and the settings do not say that this one has either (Settings.Replicas.LeaderElection, Settings.Replicas.Shards)"
 	const noPeer = "but an operator with --standalone is in none, and the settings do not say that this one needs it (Settings.Peering.Mandatory)"
 	for name, test := range map[string]struct {
 		present func(t *testing.T) *unstructured.Unstructured
@@ -164,6 +240,7 @@ func TestWithoutASignTheEndOfTheOperatorMustBeConfirmed(t *testing.T) {
 		"of another operator":         {nothing, named, `there is no lease "mine"; there is no peering "mine"`},
 		"the lease in another place":  {lease("kopf-operator"), func(r *Releaser) { r.LeaseNamespace = "other" }, `there is no lease "kopf-operator"`},
 		"its lease":                   {lease("mine"), elects(named), ""},
+		"its lease, with shards":      {lease("mine"), func(r *Releaser) { named(r); r.Settings.Replicas.Shards = 16 }, ""},
 		"its lease, by an option":     {lease("mine"), elects(func(r *Releaser) { r.LeaseName = "mine" }), ""},
 		"the lease in its namespace":  {lease("kopf-operator"), elects(func(r *Releaser) { r.LeaseNamespace = "default" }), ""},
 		"the default lease, if meant": {lease("kopf-operator"), elects(func(r *Releaser) { r.LeaseName = "kopf-operator" }), ""},
