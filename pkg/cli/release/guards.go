@@ -329,9 +329,14 @@ func (r *Releaser) addPeers(s *signs, object *unstructured.Unstructured) (found 
 		if record.IsDead(time.Now().Add(-margin)) || record.IsFreeze(identity) && !isOwn {
 			continue
 		}
-		hasLease := record.Lease != "" && record.Lease == r.Settings.Replicas.LeaseName && r.hasOwnLease()
-		s.add(sign{identity, place, identity + " has an entry in " + place}, isOwn || hasLease || r.hasOwnPeering())
+		s.add(sign{identity, place, identity + " has an entry in " + place}, isOwn || r.isOwnLease(record.Lease) || r.hasOwnPeering())
 		found = true
 	}
 	return found
+}
+
+// isOwnLease reports whether the lease in an entry of a peering, such as operators/mine, is certainly that of the operator.
+func (r *Releaser) isOwnLease(lease string) bool {
+	namespace, name, _ := strings.Cut(lease, "/")
+	return name == r.Settings.Replicas.LeaseName && (r.LeaseNamespace == "" || r.LeaseNamespace == namespace) && r.hasOwnLease()
 }

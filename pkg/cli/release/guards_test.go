@@ -162,8 +162,8 @@ func TestOnlyCertainSignsCountIfTheEndIsConfirmed(t *testing.T) {
 		"the default lease":      {leases, "kopf-operator", fmt.Sprintf(`{"spec":{"holderIdentity":"pod-1","renewTime":%q}}`, ago(time.Second)), "", "pod-1 holds the lease default/kopf-operator, which counts until "},
 		"another operator":       {clusterPeerings, "default", seen("pod-2", ""), "", `pod-2 has an entry in the ClusterKopfPeering "default"` + isDefault},
 		"the identity":           {clusterPeerings, "default", seen("mine@here", ""), "mine@here has an entry", "mine@here has an entry"},
-		"the lease in the entry": {clusterPeerings, "default", seen("pod-3", `,"lease":"mine"`), "pod-3 has an entry", "pod-3 has an entry"},
-		"another lease":          {clusterPeerings, "default", seen("pod-4", `,"lease":"other"`), "", "pod-4 has an entry"},
+		"the lease in the entry": {clusterPeerings, "default", seen("pod-3", `,"lease":"operators/mine"`), "pod-3 has an entry", "pod-3 has an entry"},
+		"another lease":          {clusterPeerings, "default", seen("pod-4", `,"lease":"operators/other"`), "", "pod-4 has an entry"},
 		"a freeze":               {clusterPeerings, "default", seen("pod-5", `,"freeze":true`), "", `no operator is in the peering "default"`},
 		"a freeze of Kopf":       {clusterPeerings, "default", seen("jane@laptop", ""), "", `no operator is in the peering "default"`},
 	}
