@@ -30,7 +30,7 @@ type Load func(settings.Settings) (Program, error)
 // command line of a program. They belong to no operator that runs.
 func Commands(load Load) []*cobra.Command {
 	commands := []*cobra.Command{
-		newExplainCommand(load), newPlanCommand(load), newPeersCommand(load), newRBACCommand(load),
+		newExplainCommand(load), newPlanCommand(load), newPeersCommand(load), newShardsCommand(load), newRBACCommand(load),
 		newRequestCommand(load, "retry"), newRequestCommand(load, "rerun"), newRequestCommand(load, "skip"),
 		newSuspendCommand(load), newUnsuspendCommand(load), newReleaseCommand(load),
 	}
@@ -224,10 +224,10 @@ func newExplainCommand(load Load) *cobra.Command {
 			return q.write(command.OutOrStdout(), answer)
 		})
 	defineGroup(command.Flags(), "Running operator", func(set *pflag.FlagSet) {
-		set.BoolVar(&running.running, "running", false, "also ask the leader what it is doing now; it needs secure metrics")
-		set.StringVar(&running.tokenFile, "token-file", "", "the `file` with a token that the leader accepts, as of kubectl create token")
-		set.StringVar(&running.endpoint, "endpoint", "", "the `URL` of the metrics to ask, instead of finding the pod of the leader")
-		set.StringVar(&running.namespace, "operator-namespace", "", "the `namespace` of the lease and of the pods (default: as in the settings, or that of the kubeconfig); the answer names the leader")
+		set.BoolVar(&running.running, "running", false, "also ask the leader, or the replica that holds the shard of the object, what it is doing now; it needs secure metrics")
+		set.StringVar(&running.tokenFile, "token-file", "", "the `file` with a token that the operator accepts, as of kubectl create token")
+		set.StringVar(&running.endpoint, "endpoint", "", "the `URL` of the metrics to ask, instead of finding the pod")
+		set.StringVar(&running.namespace, "operator-namespace", "", "the `namespace` of the lease and of the pods (default: as in the settings, or that of the kubeconfig); the answer names the leader, or the holder of the shard")
 		set.StringVar(&running.leaseName, "lease-name", "", "the `name` of the lease (default: as in the settings)")
 	})
 	return command
@@ -240,28 +240,24 @@ type runningFlags struct {
 	leaseName                      string
 }
 
-// ask adds to the answer what the leader is doing.
+// ask adds to the answer what the leader, or the replica that holds the shard of the object, is doing.
 func (r *runningFlags) ask(command *cobra.Command, q *question, cluster *inspect.Cluster, t inspect.Target, answer *inspect.Explanation) error {
 	if !r.running {
 		return nil
 	}
 	ctx := command.Context()
 	at := inspect.Endpoint{URL: r.endpoint}
-	const needed = "--running needs --token-file with a token that the operator accepts: kubectl create token SERVICEACCOUNT > FILE"
-	if r.tokenFile == "" {
-		return usageErrorf(needed)
-	}
-	token, err := os.ReadFile(r.tokenFile)
+	token, err := readToken(r.tokenFile)
 	if err != nil {
-		return usageErrorf(needed+" (%w)", err)
+		return err
 	}
-	at.Token = strings.TrimSpace(string(token))
+	at.Token = token
 	if at.URL == "" {
 		namespace, _, err := q.connection.clientConfig().Namespace()
 		if err != nil {
 			return err
 		}
-		pod, err := cluster.Leader(ctx, cmp.Or(r.namespace, namespace))
+		pod, err := cluster.ReplicaOf(ctx, t, cmp.Or(r.namespace, namespace))
 		if err != nil {
 			return err
 		}
@@ -273,6 +269,19 @@ func (r *runningFlags) ask(command *cobra.Command, q *question, cluster *inspect
 		at.URL = "https://" + address
 	}
 	return cluster.AddNow(ctx, t, answer, at)
+}
+
+// readToken reads the token of --token-file.
+func readToken(file string) (string, error) {
+	const needed = "--running needs --token-file with a token that the operator accepts: kubectl create token SERVICEACCOUNT > FILE"
+	if file == "" {
+		return "", usageErrorf(needed)
+	}
+	token, err := os.ReadFile(file)
+	if err != nil {
+		return "", usageErrorf(needed+" (%w)", err)
+	}
+	return strings.TrimSpace(string(token)), nil
 }
 
 // checkArguments returns a usage error if the arguments name no object, or are too many.

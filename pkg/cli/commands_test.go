@@ -11,7 +11,7 @@ import (
 
 // A program that sets its name must get its own lease, and not the default one.
 func TestCommandsLeaveTheLeaseToTheNameOfTheOperator(t *testing.T) {
-	for _, arguments := range [][]string{{"explain", "kopfexample/one"}, {"release", "--all"}} {
+	for _, arguments := range [][]string{{"explain", "kopfexample/one"}, {"shards"}, {"release", "--all"}} {
 		var got settings.Settings
 		for _, command := range Commands(func(s settings.Settings) (Program, error) {
 			got = s

@@ -25,6 +25,7 @@ func TestHelp(t *testing.T) {
 		"operator-explain":  {newOperatorWithCommands, []string{"explain"}},
 		"operator-plan":     {newOperatorWithCommands, []string{"plan"}},
 		"operator-peers":    {newOperatorWithCommands, []string{"peers"}},
+		"operator-shards":   {newOperatorWithCommands, []string{"shards"}},
 		"operator-release":  {newOperatorWithCommands, []string{"release"}},
 		"operator-skip":     {newOperatorWithCommands, []string{"skip"}},
 		"operator-suspend":  {newOperatorWithCommands, []string{"suspend"}},

@@ -37,7 +37,8 @@ type Explanation struct {
 	Requests []string `json:"requests,omitempty"`
 	// Events are the latest ones about the object.
 	Events []string `json:"events,omitempty"`
-	// Leader says who holds the lease of the operator, if its namespace is known.
+	// Leader says who holds the lease of the operator, if its namespace is known. For an operator with shards, it says who holds
+	// that of the object's shard.
 	Leader []string `json:"leader,omitempty"`
 	// Now is the activity of a running operator, if it was asked.
 	Now *Now `json:"now,omitempty"`
@@ -48,6 +49,7 @@ type Explanation struct {
 	suspended, outside, unselected, pauses, stopped, refuses []string // the holds
 	mayPause, mayStop, mayRefuse                             []string // the possible ones
 	isLeaseKnown, isRunning                                  bool
+	isShared                                                 bool // among replicas with shards
 }
 
 // Handler is the answer about one handler.
@@ -97,7 +99,7 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 	}
 	c.whoPauses(ctx, obj.GetNamespace(), e)
 	c.addEvents(&s, events, eventsErr, e)
-	c.addLeader(ctx, s.now, e)
+	c.addLeader(ctx, &s, e)
 	c.addMissingFields(ctx, e)
 	c.addInvalidSettings(e)
 	e.qualify()

@@ -71,7 +71,11 @@ func (e *Explanation) Text(style Style) string {
 	if e.Now != nil {
 		style.List(&b, "Now, according to the operator at "+e.Now.Endpoint, e.Now.Findings)
 	}
-	style.List(&b, "Leader", e.Leader)
+	holders := "Leader"
+	if e.isShared {
+		holders = "Shard"
+	}
+	style.List(&b, holders, e.Leader)
 	style.List(&b, "Conditions", e.Conditions)
 	style.List(&b, "Events", e.Events)
 	children := make([]string, len(e.Children))

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -24,6 +25,9 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/shards"
+	"github.com/kopf-go/kopf/pkg/shards/ring"
 )
 
 // Endpoint is where a running operator says what it is doing.
@@ -49,7 +53,7 @@ func (c *Cluster) AddNow(ctx context.Context, t Target, e *Explanation, at Endpo
 	if err != nil {
 		return err
 	}
-	query := url.Values{"resource": {found.String()}, "namespace": {obj.GetNamespace()}, "name": {obj.GetName()}}
+	query := url.Values{"resource": {found.String()}, "namespace": {obj.GetNamespace()}, "name": {obj.GetName()}, "uid": {string(obj.GetUID())}}
 	now := &Now{Endpoint: at.URL}
 	if err := at.get(ctx, query, &now.Activity); err != nil {
 		return err
@@ -64,7 +68,7 @@ func (c *Cluster) AddNow(ctx context.Context, t Target, e *Explanation, at Endpo
 // correct replaces what is believed about the flags of the operator by what it says.
 func (e *Explanation) correct(a *reconcile.Activity) {
 	e.isRunning = true
-	if !a.Leading { // it does not know what the leader does
+	if !handles(a) { // it does not know what others do
 		e.qualify()
 		return
 	}
@@ -89,6 +93,9 @@ func (e *Explanation) correct(a *reconcile.Activity) {
 	}
 	e.qualify()
 }
+
+// handles reports whether the process that has answered handles the object.
+func handles(a *reconcile.Activity) bool { return a.Leading && (a.Shard == nil || a.Shard.Handling) }
 
 // maxActivity limits the answer of an operator.
 const (
@@ -156,11 +163,19 @@ func findingsOf(a *reconcile.Activity, version string) []string {
 		}
 	}
 	since := func(t time.Time) string { return (&subject{now: a.At}).at(t) }
+	isHere := handles(a)
 	add(!a.Leading, "This replica is on standby: it handles nothing, and does not know what the leader does.")
+	if a.Leading && a.Shard != nil {
+		shard := a.Shard
+		add(isHere, "The object is in shard %d, which this replica, %s, handles.", shard.Number, a.Replica)
+		add(!isHere, "The object is in shard %d, which this replica, %s, does not handle: it does not know what others do.", shard.Number, a.Replica)
+		add(!shard.Draining.IsZero(), "The replica gives the shard up since %s: it calls no more handlers, and another replica takes over when those that run have returned.", since(shard.Draining))
+		add(shard.Lost, "The replica has lost the lease of the shard: the handlers are canceled, and another replica continues.")
+	}
 	add(a.Leading && a.Paused, "The operator is paused by another one.")
 	add(!a.Ready, "The operator is not ready: it has not seen all objects yet.")
-	add(a.Version == "", "The operator does not know the object: it does not watch it, or has not seen it yet.")
-	add(a.Version != "" && a.Version != version, "The operator has seen the version %s of the object, and the API server has the version %s.", a.Version, version)
+	add(a.Version == "" && (isHere || !a.Leading), "The operator does not know the object: it does not watch it, or has not seen it yet.")
+	add(isHere && a.Version != "" && a.Version != version, "The operator has seen the version %s of the object, and the API server has the version %s.", a.Version, version)
 	for _, call := range a.Calls {
 		add(true, "The handler %s is running since %s.", call.Handler, since(call.Since))
 	}
@@ -175,7 +190,7 @@ func findingsOf(a *reconcile.Activity, version string) []string {
 	add(a.Handling && len(a.Calls) == 0, "The operator is looking at the object.")
 	add(isWaiting && a.From.After(a.At), "The operator looks at the object again at %s, if nothing happens before.", since(a.From))
 	add(isWaiting && !a.From.After(a.At), "The object waits for a worker since %s.", since(a.From))
-	add(a.Leading && a.Version != "" && !a.Handling && !isWaiting, "Nothing is due for the object.")
+	add(isHere && a.Version != "" && !a.Handling && !isWaiting, "Nothing is due for the object.")
 	oldest := ""
 	if a.Queued > 0 {
 		oldest = fmt.Sprintf(", the first for %s", a.QueueAge.Round(time.Second))
@@ -194,29 +209,52 @@ var doing = map[string]string{
 // Pod is a pod with a port.
 type Pod struct{ Namespace, Name, Port string }
 
-// Leader returns the pod that holds the lease of the operator, with the port of its metrics.
-func (c *Cluster) Leader(ctx context.Context, namespace string) (Pod, error) {
-	s := c.Settings.WithDefaults()
-	if s.Replicas.LeaseNamespace != "" {
-		namespace = s.Replicas.LeaseNamespace
-	}
-	const otherwise = "forward the port of the metrics of its pod yourself, and set --endpoint https://127.0.0.1:PORT"
-	leases := c.objects.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
-	lease, err := leases.Namespace(namespace).Get(ctx, s.Replicas.LeaseName, metav1.GetOptions{})
+// otherwise says how to ask an operator whose pod is not found.
+const otherwise = "forward the port of the metrics of its pod yourself, and set --endpoint https://127.0.0.1:PORT"
+
+// ReplicaOf returns the pod of the replica that handles an object, with the port of its metrics: that of the leader, or that of
+// the holder of the object's shard.
+func (c *Cluster) ReplicaOf(ctx context.Context, t Target, namespace string) (Pod, error) {
+	replicas := c.Settings.WithDefaults().Replicas
+	namespace = cmp.Or(replicas.LeaseNamespace, namespace)
+	lease, err := c.leases(namespace).Get(ctx, replicas.LeaseName, metav1.GetOptions{})
 	if err != nil {
-		return Pod{}, fmt.Errorf("the leader is unknown without the lease %q in the namespace %q (set --operator-namespace, or, for an operator without leader election, %s): %w", s.Replicas.LeaseName, namespace, otherwise, err)
+		return Pod{}, fmt.Errorf("the leader is unknown without the lease %q in the namespace %q (set --operator-namespace, or, for an operator without leader election, %s): %w", replicas.LeaseName, namespace, otherwise, err)
 	}
 	holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
-	pod := Pod{Namespace: namespace}
-	pod.Name, _, _ = strings.Cut(holder, "_")
-	if pod.Name == "" {
-		return Pod{}, fmt.Errorf("no operator holds the lease %q in the namespace %q: none is running", s.Replicas.LeaseName, namespace)
+	if holder == "" {
+		return Pod{}, fmt.Errorf("no operator holds the lease %q in the namespace %q: none is running", replicas.LeaseName, namespace)
 	}
+	division, isShared := shards.Parse(holder)
+	if !isShared {
+		return c.podOf(ctx, namespace, holder, "the leader "+holder)
+	}
+	_, obj, err := c.get(ctx, t)
+	if err != nil {
+		return Pod{}, err
+	}
+	shard := division.Of(obj.GetNamespace(), obj.GetUID())
+	name := ring.ShardLease(replicas.LeaseName, shard)
+	lease, err = c.leases(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return Pod{}, fmt.Errorf("the replica that handles the shard %d of the object is unknown without the lease %q in the namespace %q: %w", shard, name, namespace, err)
+	}
+	holder, _, _ = unstructured.NestedString(lease.Object, "spec", "holderIdentity")
+	if holder == "" {
+		return Pod{}, fmt.Errorf("no replica holds the lease %q in the namespace %q, of the shard %d of the object: another one takes it over, or none is running", name, namespace, shard)
+	}
+	return c.podOf(ctx, namespace, holder, fmt.Sprintf("the replica %s, which holds the shard %d of the object,", holder, shard))
+}
+
+// podOf returns the pod of a replica, which errors describe, with the port of its metrics.
+func (c *Cluster) podOf(ctx context.Context, namespace, identity, described string) (Pod, error) {
+	pod := Pod{Namespace: namespace}
+	pod.Name, _, _ = strings.Cut(identity, "_")
 	of, err := c.objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 	if err != nil {
-		return Pod{}, fmt.Errorf("the leader %s is no pod in the namespace %q (%s): %w", holder, namespace, otherwise, err)
+		return Pod{}, fmt.Errorf("%s is no pod in the namespace %q (%s): %w", described, namespace, otherwise, err)
 	}
-	_, pod.Port, _ = net.SplitHostPort(s.Metrics.Address)
+	_, pod.Port, _ = net.SplitHostPort(c.Settings.WithDefaults().Metrics.Address)
 	if pod.Port == "" {
 		pod.Port = metricsPort(of)
 	}
@@ -242,19 +280,15 @@ func metricsPort(pod *unstructured.Unstructured) string {
 	return ""
 }
 
-// addLeader says who holds the lease of the operator, if its namespace is known.
-func (c *Cluster) addLeader(ctx context.Context, now time.Time, e *Explanation) {
+// addLeader says who holds the lease of the operator, if its namespace is known, and who holds that of the object's shard.
+func (c *Cluster) addLeader(ctx context.Context, s *subject, e *Explanation) {
 	replicas := c.Settings.WithDefaults().Replicas
 	name := fmt.Sprintf("the lease %s/%s", replicas.LeaseNamespace, replicas.LeaseName)
 	if replicas.LeaseNamespace == "" {
 		return
 	}
 	e.isLeaseKnown = true
-	found, err := c.objects.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).Namespace(replicas.LeaseNamespace).Get(ctx, replicas.LeaseName, metav1.GetOptions{})
-	lease := &coordinationv1.Lease{}
-	if err == nil {
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, lease)
-	}
+	lease, err := c.lease(ctx, replicas.LeaseNamespace, replicas.LeaseName)
 	switch {
 	case apierrors.IsNotFound(err):
 		e.Leader = []string{fmt.Sprintf("There is no %s: no operator that elects its leader by this lease has run there. In a manager of another program, the lease is the one of its LeaderElectionID.", name[len("the "):])}
@@ -263,22 +297,67 @@ func (c *Cluster) addLeader(ctx context.Context, now time.Time, e *Explanation) 
 		e.Leader = []string{fmt.Sprintf("Which operator leads is unknown: %v.", err)}
 		return
 	}
+	kind := "leader election"
 	stopped := &e.mayStop
 	unseen := " An operator without leader election would not be seen here."
-	if replicas.LeaderElection {
+	if replicas.LeaderElection || replicas.Shards > 0 {
 		stopped = &e.stopped
 		unseen = ""
 	}
 	holder, until := HolderOf(lease, replicas.LeaseDuration)
+	division, isShared := shards.Parse(holder)
+	if isShared || replicas.Shards > 0 {
+		kind = "shards"
+	}
 	switch {
 	case holder == "":
-		*stopped = []string{fmt.Sprintf("No operator holds %s: none with leader election is running.%s", name, unseen)}
-	case until.Before(now):
-		*stopped = []string{fmt.Sprintf("The lease of %s, %s, has expired: %s. No operator with leader election is running, or none can renew it.%s", holder, name[len("the lease "):], (&subject{now: now}).at(until), unseen)}
+		*stopped = []string{fmt.Sprintf("No operator holds %s: none with %s is running.%s", name, kind, unseen)}
+	case until.Before(s.now):
+		*stopped = []string{fmt.Sprintf("The lease of %s, %s, has expired: %s. No operator with %s is running, or none can renew it.%s", holder, name[len("the lease "):], s.at(until), kind, unseen)}
+	case isShared:
+		e.isShared = true
+		shard := division.Of(s.object.GetNamespace(), s.object.GetUID())
+		e.Leader = []string{fmt.Sprintf("Replicas with %s hold %s. The object is in shard %d.", division, name, shard)}
+		c.addHolder(ctx, s, shard, replicas, e)
 	default:
 		e.isRunning = true
 		e.Leader = []string{fmt.Sprintf("%s holds %s: it leads, and other replicas, and other operators with this lease, stand by and call no handlers.", holder, name)}
 	}
+}
+
+// addHolder says who holds the lease of the object's shard.
+func (c *Cluster) addHolder(ctx context.Context, s *subject, shard int, replicas settings.Replicas, e *Explanation) {
+	name := ring.ShardLease(replicas.LeaseName, shard)
+	lease, err := c.lease(ctx, replicas.LeaseNamespace, name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		e.isRunning = true
+		e.Leader = append(e.Leader, fmt.Sprintf("Which replica holds it is unknown: %v.", err))
+		return
+	}
+	var holder string
+	var until time.Time
+	if err == nil {
+		holder, until = HolderOf(lease, replicas.LeaseDuration)
+	}
+	switch {
+	case holder == "":
+		e.stopped = []string{fmt.Sprintf("No replica holds the lease %s/%s, of the shard %d of the object: one takes it as soon as it can.", replicas.LeaseNamespace, name, shard)}
+	case until.Before(s.now):
+		e.stopped = []string{fmt.Sprintf("The lease of %s, %s/%s, of the shard %d of the object, has expired: %s. Another replica takes it as soon as it can.", holder, replicas.LeaseNamespace, name, shard, s.at(until))}
+	default:
+		e.isRunning = true
+		e.Leader = append(e.Leader, fmt.Sprintf("%s holds the lease %s/%s of this shard: it calls the handlers, and other replicas call none for the object.", holder, replicas.LeaseNamespace, name))
+	}
+}
+
+// lease reads a lease.
+func (c *Cluster) lease(ctx context.Context, namespace, name string) (*coordinationv1.Lease, error) {
+	found, err := c.leases(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	lease := &coordinationv1.Lease{}
+	return lease, runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, lease)
 }
 
 // HolderOf returns who holds a lease, and until when without a renewal: for the duration, unless the

@@ -39,6 +39,21 @@ func TestWhatAnOperatorIsDoing(t *testing.T) {
 		"no worker is free": func(a *reconcile.Activity) {
 			a.From, a.Queued, a.QueueAge = noon.Add(-time.Second), 3, metav1.Duration{Duration: 4 * time.Second}
 		},
+		"it has the shard": func(a *reconcile.Activity) {
+			a.Replica, a.Shard = "web-1_a", &reconcile.ActiveShard{Number: 3, Handling: true}
+		},
+		"it gives the shard up": func(a *reconcile.Activity) {
+			a.Replica, a.Shard = "web-1_a", &reconcile.ActiveShard{Number: 3, Handling: true, Draining: noon.Add(-time.Minute)}
+		},
+		"it has lost the shard": func(a *reconcile.Activity) {
+			a.Replica, a.Shard = "web-1_a", &reconcile.ActiveShard{Number: 3, Handling: true, Lost: true}
+		},
+		"it has another shard": func(a *reconcile.Activity) {
+			a.Replica, a.Shard, a.Version = "web-1_a", &reconcile.ActiveShard{Number: 3}, ""
+		},
+		"it indexes objects of another shard": func(a *reconcile.Activity) {
+			a.Replica, a.Shard, a.Version = "web-1_a", &reconcile.ActiveShard{Number: 3}, "6"
+		},
 		"it looks at it, again": func(a *reconcile.Activity) { a.Handling, a.From = true, noon.Add(time.Hour) },
 	}
 	for name, change := range tests {
@@ -71,6 +86,7 @@ func TestARunningOperatorCorrectsTheAnswer(t *testing.T) {
 		"a paused operator":       {all(), reconcile.Activity{Leading: true, Paused: true, Version: "7"}, []string{suspended, pauses}, []string{perhaps}, "would run (attempt 1 of 3), the last error: not yet"},
 		"a doubt that is true":    {&Explanation{mayPause: []string{perhaps}}, reconcile.Activity{Leading: true, Paused: true}, []string{"The running operator is paused by another one.", perhaps}, nil, "would run (attempt 1 of 3), the last error: not yet"},
 		"a pause that is unknown": {&Explanation{}, reconcile.Activity{Leading: true, Paused: true}, []string{"The running operator is paused by another one."}, nil, "would run (attempt 1 of 3), the last error: not yet"},
+		"the holder of its shard": {all(), reconcile.Activity{Leading: true, Version: "7", Shard: &reconcile.ActiveShard{Handling: true}}, []string{suspended}, nil, "would run (attempt 1 of 3), the last error: not yet"},
 		"a standby":               {&Explanation{mayPause: []string{perhaps}}, reconcile.Activity{Paused: true}, nil, []string{perhaps}, "will run (attempt 1 of 3), unless the operator is paused, the last error: not yet"},
 	}
 	for name, test := range tests {

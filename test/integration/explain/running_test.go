@@ -94,7 +94,9 @@ func TestARunningOperatorIsAsked(t *testing.T) {
 func TestTheLeaderIsFoundByItsLease(t *testing.T) {
 	s := newScene(t)
 	s.settings.Name = "shops.example.com"
-	leader := func() (inspect.Pod, error) { return s.connect().Leader(t.Context(), s.namespace) }
+	leader := func() (inspect.Pod, error) {
+		return s.connect().ReplicaOf(t.Context(), inspect.Target{Kind: "kopfexample", Namespace: s.namespace, Name: "one"}, s.namespace)
+	}
 	_, err := leader()
 	s.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(`the leader is unknown without the lease "shops.example.com" in the namespace "` + s.namespace + `" (set --operator-namespace, or, for an operator without leader election, forward the port`)))
 
