@@ -297,17 +297,17 @@ func (c *Cluster) addLeader(ctx context.Context, s *subject, e *Explanation) {
 		e.Leader = []string{fmt.Sprintf("Which operator leads is unknown: %v.", err)}
 		return
 	}
+	holder, until := HolderOf(lease, replicas.LeaseDuration)
+	division, isShared := shards.Parse(holder)
 	kind := "leader election"
+	if isShared || replicas.Shards > 0 {
+		kind = "shards"
+	}
 	stopped := &e.mayStop
-	unseen := " An operator without leader election would not be seen here."
+	unseen := fmt.Sprintf(" An operator without %s would not be seen here.", kind)
 	if replicas.LeaderElection || replicas.Shards > 0 {
 		stopped = &e.stopped
 		unseen = ""
-	}
-	holder, until := HolderOf(lease, replicas.LeaseDuration)
-	division, isShared := shards.Parse(holder)
-	if isShared || replicas.Shards > 0 {
-		kind = "shards"
 	}
 	switch {
 	case holder == "":
@@ -341,9 +341,9 @@ func (c *Cluster) addHolder(ctx context.Context, s *subject, shard int, replicas
 	}
 	switch {
 	case holder == "":
-		e.stopped = []string{fmt.Sprintf("No replica holds the lease %s/%s, of the shard %d of the object: one takes it as soon as it can.", replicas.LeaseNamespace, name, shard)}
+		e.stopped = []string{fmt.Sprintf("No replica holds the lease %s/%s of the object's shard: one takes it as soon as it can.", replicas.LeaseNamespace, name)}
 	case until.Before(s.now):
-		e.stopped = []string{fmt.Sprintf("The lease of %s, %s/%s, of the shard %d of the object, has expired: %s. Another replica takes it as soon as it can.", holder, replicas.LeaseNamespace, name, shard, s.at(until))}
+		e.stopped = []string{fmt.Sprintf("The lease of %s, %s/%s, has expired: %s. Another replica takes over the object's shard as soon as it can.", holder, replicas.LeaseNamespace, name, s.at(until))}
 	default:
 		e.isRunning = true
 		e.Leader = append(e.Leader, fmt.Sprintf("%s holds the lease %s/%s of this shard: it calls the handlers, and other replicas call none for the object.", holder, replicas.LeaseNamespace, name))

@@ -49,6 +49,7 @@ func TestCommands(t *testing.T) {
 		"a plugin of kubectl":             testPlugin,
 		"a release":                       testRelease,
 		"a running operator":              testRunning,
+		"a running operator with shards":  testShards,
 		"a manager with commands":         testManagerWithCommands,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, p) })
