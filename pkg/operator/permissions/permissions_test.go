@@ -104,3 +104,31 @@ func TestLearnedRolesAreWritten(t *testing.T) {
 		}
 	})
 }
+
+// The leases of replicas and shards have a rule, which covers all requests about them.
+func TestLeasesOfShardsAreDerivedAndNotLearned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "roles.yaml")
+		s := settings.Settings{Name: "mine", Permissions: settings.Permissions{LearnFile: file}}
+		s.Replicas.Shards = 16
+		s.Replicas.LeaseNamespace = "operators"
+		config, o := observe(t, s.WithDefaults(), logr.Discard())
+		const leases = "/apis/coordination.k8s.io/v1/namespaces/operators/leases"
+		send(t, config, http.MethodGet, leases+"?watch=true&labelSelector=kopf.dev%2Fring%3Dmine", http.StatusOK, "")
+		send(t, config, http.MethodGet, leases+"?labelSelector=kopf.dev%2Fring%3Dmine", http.StatusOK, "")
+		send(t, config, http.MethodPost, leases, http.StatusCreated, "")
+		send(t, config, http.MethodGet, leases+"/mine", http.StatusOK, "")
+		send(t, config, http.MethodPut, leases+"/mine-shard-3", http.StatusOK, "")
+		send(t, config, http.MethodDelete, leases+"/mine-replica-0123456789abcdef", http.StatusOK, "")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		o.Run(ctx)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(text); strings.Count(got, "resources: [leases]") != 1 || !strings.Contains(got, "resources: [leases]\n    verbs: [get, list, watch, create, update, delete]\n") {
+			t.Errorf("got %s", got)
+		}
+	})
+}
