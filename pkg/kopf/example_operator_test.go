@@ -114,6 +114,7 @@ func ExampleCommands() {
 	// release
 	// rerun
 	// retry
+	// shards
 	// skip
 	// suspend
 	// unsuspend

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,6 +90,39 @@ func TestOperatorInAManager(t *testing.T) {
 	stop()
 	g.Expect(<-done).To(gomega.Succeed())
 	g.Expect(n.all()).To(gomega.Equal([]string{"startup", "created one", "cleanup"}))
+}
+
+// All replicas with shards handle objects, so their managers must not elect a leader. A manager that waits for its election ends.
+func TestOperatorWithShardsInAManager(t *testing.T) {
+	t.Parallel()
+	for name, elects := range map[string]bool{"without election": false, "with an election": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, n, namespace, r := gomega.NewWithT(t), &notes{}, cluster.Namespace(t), kopf.NewRegistry()
+			r.OnCreate(examples, n.created, kopf.ID("create"))
+			s := scoped(namespace)
+			s.Name, s.Replicas.Shards, s.Replicas.LeaseNamespace = "shards.example.com", 4, namespace
+			if elects {
+				leader := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "election"}}
+				leader.Spec = coordinationv1.LeaseSpec{HolderIdentity: new("another"), LeaseDurationSeconds: new(int32(3600)), RenewTime: &metav1.MicroTime{Time: time.Now()}}
+				g.Expect(cluster.Client().Create(t.Context(), leader)).To(gomega.Succeed())
+			}
+			_, stop, done := startManager(t, kopf.Options{Registry: r, Settings: s}, func(o *manager.Options) {
+				o.LeaderElection, o.LeaderElectionID, o.LeaderElectionNamespace = elects, "election", namespace
+				o.LeaseDuration, o.RenewDeadline = new(time.Hour), new(time.Minute)
+			})
+			create(t, namespace, "one")
+			if elects {
+				g.Eventually(done).WithTimeout(2 * time.Minute).Should(gomega.Receive(gomega.MatchError(gomega.ContainSubstring(
+					"an operator with settings.Replicas.Shards cannot be in a manager that elects a leader"))))
+				g.Expect(n.all()).To(gomega.BeEmpty())
+				return
+			}
+			g.Eventually(n.all).Should(gomega.Equal([]string{"created one"}))
+			stop()
+			g.Expect(<-done).To(gomega.Succeed())
+		})
+	}
 }
 
 // A startup handler that fails is an error of the manager.
