@@ -358,7 +358,7 @@ func (l *ShardList) replicaText(r ShardReplica) string {
 	if len(r.Shards) > 0 {
 		holds = fmt.Sprintf("holds %s: %s", plural.Of(len(r.Shards), "shard", "shards"), shards.SetOf(r.Shards...))
 	}
-	text := ""
+	var text string
 	switch {
 	case r.Expired:
 		text = fmt.Sprintf("%s has died, or cannot renew its lease, which has expired: %s", r.Replica, l.at(r.Until))

@@ -3,6 +3,7 @@ package commands
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -90,7 +91,7 @@ func testShards(t *testing.T, p programs) {
 
 	variables = append(variables, forwarding(t, namespace, address))
 	token := reader(t, namespace)
-	asked := append(about, "--running", "--token-file", token)
+	asked := slices.Concat(about, []string{"--running", "--token-file", token})
 	g.Eventually(func() string { return ask(t, variables, p.example, asked...) }).Should(gomega.And(
 		gomega.MatchRegexp(`(?m)^  - \d: .*; 1 object$`), gomega.Not(gomega.ContainSubstring("Notes"))))
 	g.Expect(ask(t, variables, p.example, append(asked, "--endpoint", "https://"+address)...)).To(gomega.MatchRegexp(`(?m)^  - \d: .*; 1 object$`))
