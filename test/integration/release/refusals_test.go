@@ -112,7 +112,7 @@ func TestWithoutASignTheEndOfTheOperatorMustBeConfirmed(t *testing.T) {
 	*manager.Spec.HolderIdentity = ""
 	s.Expect(cluster.Client().Update(t.Context(), manager)).To(gomega.Succeed())
 	s.expectRefused(gomega.And(
-		gomega.ContainSubstring(`no operator holds the lease "`+manager.Name+`", but an operator without leader election holds none`),
+		gomega.ContainSubstring(`no operator holds the lease "`+manager.Name+`", but an operator without leader election and without shards holds none`),
 		gomega.ContainSubstring(`Settings.Replicas.LeaderElection`),
 		gomega.ContainSubstring("confirm that with --operator-stopped"),
 	), unconfirmed, byName)
