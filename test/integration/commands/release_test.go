@@ -32,7 +32,7 @@ func testRelease(t *testing.T, p programs) {
 	unproven := release()
 	unproven.ends(1)
 	g.Expect(unproven.log()).To(gomega.And(
-		gomega.ContainSubstring(`no operator holds the lease "mine", but an operator without leader election holds none`),
+		gomega.ContainSubstring(`no operator holds the lease "mine", but an operator without leader election and without shards holds none`),
 		gomega.ContainSubstring("confirm that with --operator-stopped")), "the flag --leader-elect is unknown to the command")
 	dry := release("--dry-run", "--operator-stopped")
 	dry.ends(0)
