@@ -18,6 +18,10 @@ func Labels(name string) labels.Set {
 	return labels.Set{label: shorten(name, validation.LabelValueMaxLength)}
 }
 
+// shardPrefix and memberPrefix return the beginnings of the names of the Leases of shards and of replicas, as newNames makes them.
+func shardPrefix(name string) string  { return shorten(name, maxName) + "-shard-" }
+func memberPrefix(name string) string { return shorten(name, maxName) + "-replica-" }
+
 // ShardLease returns the name of the Lease of a shard.
 func ShardLease(name string, shard int) string { return shardPrefix(name) + strconv.Itoa(shard) }
 
@@ -62,7 +66,7 @@ func Sort(name string, all []coordinationv1.Lease, duration time.Duration) Lease
 		case !selector.Matches(labels.Set(all[i].Labels)):
 		case isShard && err == nil:
 			sorted.Shards[shard] = lease
-		default:
+		case strings.HasPrefix(lease.Name, memberPrefix(name)):
 			sorted.Members = append(sorted.Members, lease)
 		}
 	}

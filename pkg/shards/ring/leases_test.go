@@ -31,11 +31,11 @@ func TestLeasesAreToldApart(t *testing.T) {
 		held := lease(names.shards[2], name, "pod-1_x", time.Second)
 		held.Spec.AcquireTime = ptr.To(metav1.NewMicroTime(now.Add(-time.Hour)))
 		held.Spec.LeaseDurationSeconds = ptr.To[int32](5)
-		never := lease("web-replica-5", name, "pod-5", 0)
+		never := lease(memberPrefix(name)+"5", name, "pod-5", 0)
 		never.Spec.RenewTime = nil
 		got := Sort(name, []coordinationv1.Lease{
-			lease(name, "", d.String(), 0), lease(names.member, name, "pod-1_x", 0), lease("web-replica-4", name, "pod-0_y", time.Minute), never,
-			lease(names.shards[0], name, "", 0), held, lease("other", "other", "pod-9", 0), lease(names.shards[1], "", "pod-9", 0),
+			lease(name, "", d.String(), 0), lease(names.member, name, "pod-1_x", 0), lease(memberPrefix(name)+"4", name, "pod-0_y", time.Minute), never,
+			lease(names.shards[0], name, "", 0), held, lease("other", "other", "pod-9", 0), lease("web-stranger", name, "pod-9", 0), lease(names.shards[1], "", "pod-9", 0),
 		}, 15*time.Second)
 		switch {
 		case got.Division != d || got.Gate.Name != name || len(got.Shards) != 2 || len(got.Members) != 3:

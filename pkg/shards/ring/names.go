@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,12 +28,12 @@ type names struct {
 
 func newNames(config Config) names {
 	n := names{
-		gate: config.Name, members: shorten(config.Name, maxName) + "-replica-",
+		gate: config.Name, members: memberPrefix(config.Name),
 		value: shorten(config.Name, validation.LabelValueMaxLength),
 	}
 	n.member = n.members + hashOf(config.Identity)
 	for shard := range config.Division.Number {
-		n.shards = append(n.shards, shardPrefix(config.Name)+strconv.Itoa(shard))
+		n.shards = append(n.shards, ShardLease(config.Name, shard))
 	}
 	return n
 }
@@ -51,9 +50,6 @@ func (n names) isPermanent(name string) bool {
 
 // narrow narrows a request to the Leases of the ring.
 func (n names) narrow(options *metav1.ListOptions) { options.LabelSelector = label + "=" + n.value }
-
-// shardPrefix returns the beginning of the names of the Leases of shards, which their numbers follow.
-func shardPrefix(name string) string { return shorten(name, maxName) + "-shard-" }
 
 // shorten shortens a name that is too long. Its hash keeps it apart from others.
 func shorten(name string, longest int) string {
