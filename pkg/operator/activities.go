@@ -33,7 +33,7 @@ func (o *Operator) startUp(ctx context.Context) error {
 		return err
 	}
 	o.hasStarted = true
-	return errors.Join(checkSettings(o.settings), o.handlers.CheckName(o.settings.Name))
+	return errors.Join(checkSettings(o.settings), o.handlers.CheckName(o.settings.Name), o.settings.CheckShardName())
 }
 
 type settingsKey struct{}

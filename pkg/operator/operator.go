@@ -113,7 +113,7 @@ func newOperator(options Options) (*Operator, error) {
 	}
 	mistakes = errors.Join(checkSettings(options.Settings), options.Mistakes, mistakes)
 	if len(o.activities.OfKind(handler.OnStartup)) == 0 { // they can still set the name that handlers need
-		mistakes = errors.Join(mistakes, handlers.CheckName(options.Settings.Name))
+		mistakes = errors.Join(mistakes, handlers.CheckName(options.Settings.Name), options.Settings.CheckShardName())
 	}
 	return o, mistakes
 }

@@ -78,6 +78,15 @@ func (r *Replicas) fill() {
 	fill(&r.RetryPeriod, DefaultRetryPeriod)
 }
 
+// CheckShardName returns an error if there are shards, but the lease has the default name. Another operator in the namespace
+// with that name would hold some of the shards, and both would miss objects. Startup handlers can still set a name.
+func (s Settings) CheckShardName() error {
+	if s.Replicas.Shards == 0 || s.WithDefaults().Replicas.LeaseName != DefaultLeaseName {
+		return nil
+	}
+	return fmt.Errorf("an operator with shards needs a name, so that another one in its namespace does not take some of them: set settings.Name, or settings.Replicas.LeaseName (--lease-name) to another name than %s", DefaultLeaseName)
+}
+
 // jitter is the factor by which client-go can stretch a RetryPeriod.
 const jitter = 1.2
 

@@ -377,3 +377,20 @@ func TestValidateShards(t *testing.T) {
 		}
 	}
 }
+
+func TestShardsNeedAName(t *testing.T) {
+	for i, test := range []struct {
+		given settings.Settings
+		ok    bool
+	}{
+		{settings.Settings{}, true},
+		{settings.Settings{Replicas: settings.Replicas{Shards: 16}}, false},
+		{settings.Settings{Name: "Not a name of objects", Replicas: settings.Replicas{Shards: 16}}, false},
+		{settings.Settings{Name: "web.example.com", Replicas: settings.Replicas{Shards: 16}}, true},
+		{settings.Settings{Replicas: settings.Replicas{Shards: 16, LeaseName: "web"}}, true},
+	} {
+		if err := test.given.CheckShardName(); (err == nil) != test.ok {
+			t.Errorf("%d: got %v", i, err)
+		}
+	}
+}

@@ -224,7 +224,7 @@ func (p Program) startupNote() string {
 // addInvalidSettings says why no operator of the program starts. Startup handlers and the options of an operator
 // can make other settings.
 func (c *Cluster) addInvalidSettings(e *Explanation) {
-	for _, problem := range []error{c.Settings.Validate(), c.Handlers.CheckName(c.Settings.Name)} {
+	for _, problem := range []error{c.Settings.Validate(), c.Handlers.CheckName(c.Settings.Name), c.Settings.CheckShardName()} {
 		if problem != nil {
 			e.mayRefuse = append(e.mayRefuse, fmt.Sprintf("An operator with the settings that are known here does not start: %v.", problem))
 		}
