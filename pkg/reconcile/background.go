@@ -137,6 +137,17 @@ func (b *background) showWrite(written *object.Body) {
 	}
 }
 
+// CanCall reports whether a call may begin: a process that was frozen does not know at once that another one has its
+// shards.
+func (b *background) CanCall() bool {
+	e := b.engine
+	if !e.isSharded() {
+		return true
+	}
+	t := e.tenures.of(b.key.Namespace, b.uid)
+	return t != nil && !t.isOver()
+}
+
 // Prepare returns the context and the arguments of one call.
 func (b *background) Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 	ctx, logger := b.engine.callContext(ctx, b.resource, b.key, b.live, d)

@@ -28,6 +28,8 @@ type discardHost struct {
 
 type contextKey struct{}
 
+func (*discardHost) CanCall() bool { return true }
+
 func (q *discardHost) Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 	logger := q.logger.WithValues("object", "default/example", "resource", "kopfexamples.v1.kopf.dev", "handler", d.ID)
 	subject := handler.CallContext{Body: q.body, Logger: logger}

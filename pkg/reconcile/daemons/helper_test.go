@@ -37,6 +37,8 @@ type world struct {
 	log  []string // what has happened, with the seconds since the start
 	runs map[string]storage.Record
 	wake func() // of the last daemon that follows something
+	// refuses is set while no call may begin.
+	refuses bool
 }
 
 var _ daemons.Host = (*world)(nil)
@@ -57,6 +59,18 @@ func (w *world) note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.log = append(w.log, fmt.Sprintf("%gs ", time.Since(w.began).Seconds())+fmt.Sprintf(format, args...))
+}
+
+func (w *world) CanCall() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.refuses
+}
+
+func (w *world) setRefuses(refuses bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refuses = refuses
 }
 
 func (w *world) Prepare(ctx context.Context, _ *handler.Declaration) (context.Context, handler.CallContext) {

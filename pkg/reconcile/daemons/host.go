@@ -16,6 +16,9 @@ import (
 // Host is the engine's side of one object. Its methods are called from many
 // goroutines, and without a lock: they may block, and may call the Group.
 type Host interface {
+	// CanCall reports whether a call may begin now: no other process may handle the object. Other than the other methods,
+	// it is called with a lock held.
+	CanCall() bool
 	// Prepare returns the context of one call of a handler, and the CallContext for
 	// its arguments. The CallContext is live; its patch is not used.
 	Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext)

@@ -26,6 +26,23 @@ func TestTimersWrite(t *testing.T) {
 	})
 }
 
+// Another process may handle the object: no call begins until the host knows more.
+func TestNoCallBeginsWhileTheHostRefuses(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		w.match(w.timer("a", func(context.Context, *handler.Call) error {
+			w.note("call")
+			return nil
+		}, handler.Interval(10*time.Second)), w.daemon("b", func(context.Context, *handler.Call) error {
+			w.note("begin")
+			return handler.Temporary(errNetwork, 10*time.Second)
+		}, handler.InitialDelay(time.Second)))
+		w.until(5)
+		w.setRefuses(true)
+		w.until(25)
+		w.expect("0s call", "1s begin", "1s b: again in 10s, network")
+	})
+}
+
 func TestInvalidResultsAreErrors(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {

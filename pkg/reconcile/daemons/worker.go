@@ -94,6 +94,9 @@ func (w *worker) ensureStarted(d *handler.Declaration) {
 	}
 }
 
+// refusalPause is when a call is due again that must not begin. Mostly, the worker is stopped before.
+const refusalPause = time.Second
+
 // onTimer does what is due, unless that was postponed or canceled at the last moment.
 // It runs in its own goroutine.
 func (w *worker) onTimer() {
@@ -104,6 +107,11 @@ func (w *worker) onTimer() {
 	}
 	switch w.phase {
 	case waiting:
+		if !w.group.host.CanCall() {
+			w.startTimer(time.Now().Add(refusalPause))
+			w.group.supervisor.mu.Unlock()
+			return
+		}
 		if !w.takeSlot() {
 			w.group.supervisor.mu.Unlock()
 			return
