@@ -34,6 +34,7 @@ const leaderElectionID = "sites.web.example.com"
 type flags struct {
 	metrics, probes string
 	secure, elect   bool
+	shards          int
 }
 
 func main() {
@@ -48,6 +49,7 @@ func newCommand(own *flag.FlagSet) *cobra.Command {
 	own.BoolVar(&given.secure, "metrics-secure", true, "Serve the metrics over HTTPS, for authorized readers only.")
 	own.StringVar(&given.probes, "health-probe-bind-address", ":8081", "The address of the probes.")
 	own.BoolVar(&given.elect, "leader-elect", false, "Elect a leader among the replicas.")
+	own.IntVar(&given.shards, "shards", 0, "Divide the objects into as many shards, which the replicas share, instead of electing a leader.")
 	logging := zap.Options{}
 	logging.BindFlags(own)
 	root := &cobra.Command{
@@ -59,8 +61,8 @@ func newCommand(own *flag.FlagSet) *cobra.Command {
 	}
 	root.Flags().AddGoFlagSet(own)
 	root.AddCommand(kopf.Commands(func(o *kopf.Options) {
-		o.Registry, o.Scheme, o.Settings = newRegistry(), newScheme(), newSettings()
-		o.Settings.Replicas.LeaseName = leaderElectionID // kopf.Add leaves the lease to the manager
+		o.Registry, o.Scheme, o.Settings = newRegistry(), newScheme(), newSettings(given)
+		o.Settings.Replicas.LeaseName = leaderElectionID // without shards, kopf.Add leaves the lease to the manager
 	})...)
 	return root
 }
@@ -70,7 +72,7 @@ func run(ctx context.Context, given flags) error {
 	if err != nil {
 		return err
 	}
-	if err := addHandlers(mgr); err != nil {
+	if err := addHandlers(mgr, given); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
@@ -106,8 +108,8 @@ func newManager(given flags) (ctrl.Manager, error) {
 }
 
 // addHandlers is what a project with handlers has in place of SetupWithManager.
-func addHandlers(mgr ctrl.Manager) error {
-	settings := newSettings()
+func addHandlers(mgr ctrl.Manager, given flags) error {
+	settings := newSettings(given)
 	if settings.Admission.Managed != "" {
 		settings.Admission.Server = servers.Mounted{
 			Server: mgr.GetWebhookServer(),
@@ -132,9 +134,14 @@ func newRegistry() *kopf.Registry {
 	return registry
 }
 
-func newSettings() kopf.Settings {
+func newSettings(given flags) kopf.Settings {
 	settings := kopf.Settings{}
 	settings.Peering.Standalone = true // the lease is enough
+	if given.shards > 0 {
+		settings.Replicas.Shards = given.shards
+		settings.Replicas.LeaseName = leaderElectionID
+		settings.Replicas.LeaseNamespace = os.Getenv("POD_NAMESPACE")
+	}
 	settings.Health.ManagerCheck = "handlers"
 	if hasWebhooks() {
 		settings.Admission.Managed = webhookConfiguration
