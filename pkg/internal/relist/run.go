@@ -9,13 +9,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // Run lists and watches objects of a type into a store, again and again until the context is done or
 // the function that is called after each end returns true; nil does not. The pauses are those of the settings: they
-// grow while lists fail, or watches end soon.
+// grow while lists fail, or watches end soon. After Source.Refresh, there is none.
 //
 // An informer of client-go has pauses of up to a minute after a few interruptions, which cannot be
 // configured. What reflectors log, the source reports with more details.
@@ -35,7 +34,10 @@ func Run(ctx context.Context, pauses settings.Watching, source *Source, of any, 
 		if time.Since(began) > patience*pause {
 			pause = pauses.ReconnectBackoff
 		}
-		sleep.For(ctx, max(wait.Jitter(pause, jitter), retryAfter(err)))
+		if source.isAsked() {
+			continue
+		}
+		source.pause(ctx, max(wait.Jitter(pause, jitter), retryAfter(err)))
 		pause = min(2*pause, pauses.ReconnectLimit)
 	}
 }

@@ -38,9 +38,12 @@ type Source struct {
 	// not.
 	failed, unlisted error
 
+	// asked has an item if Run must list the objects without a pause.
+	asked chan struct{}
+
 	mu          sync.Mutex
 	end         context.CancelFunc // of the last request
-	interrupted bool               // by Interrupt
+	interrupted error              // why, if the watch must end
 	renewed     bool               // by Renew
 }
 
@@ -49,6 +52,7 @@ var (
 	errEarly    = errors.New("the watch has ended before its time")
 	errSilent   = errors.New("the watch has delivered nothing for too long")
 	errOutdated = errors.New("the API server has shown a version of another history")
+	errOthers   = errors.New("other objects must be shown")
 )
 
 // IsSilence reports whether the reason of an interruption is that the watch has delivered nothing.
@@ -74,7 +78,7 @@ func NewSource[L runtime.Object](client Client[L], timeout time.Duration, watchi
 		}
 	}
 	return &Source{
-		Timeout: watching.ServerTimeout,
+		Timeout: watching.ServerTimeout, asked: make(chan struct{}, 1),
 		ListFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			narrow(&options)
 			limited, cancel := context.WithTimeout(ctx, timeout)
@@ -104,10 +108,22 @@ func (s *Source) ListWatch() *cache.ListWatch {
 
 // Interrupt ends the watch, so that the objects are listed again, because something else has shown
 // another history. It does not wait, and is safe for concurrent use.
-func (s *Source) Interrupt() {
+func (s *Source) Interrupt() { s.interrupt(errOutdated) }
+
+// Refresh ends the watch, so that the objects are listed again, because the selectors of the source have changed. It does not
+// wait. In contrast to an interruption, nothing has failed: the list begins at once.
+func (s *Source) Refresh() {
+	select {
+	case s.asked <- struct{}{}:
+	default: // it will begin anyway
+	}
+	s.interrupt(errOthers)
+}
+
+func (s *Source) interrupt(reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.interrupted = true
+	s.interrupted = reason
 	if s.end != nil {
 		s.end()
 	}
@@ -121,6 +137,27 @@ func (s *Source) Renew() {
 	s.renewed = true
 	if s.end != nil {
 		s.end()
+	}
+}
+
+// isAsked reports whether Run must list the objects without a pause, once.
+func (s *Source) isAsked() bool {
+	select {
+	case <-s.asked:
+		return true
+	default:
+		return false
+	}
+}
+
+// pause waits, unless the objects must be listed at once.
+func (s *Source) pause(ctx context.Context, delay time.Duration) {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.asked:
+	case <-ctx.Done():
 	}
 }
 
@@ -169,7 +206,7 @@ func (s *Source) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		}
 	}
 	if reason != nil {
-		if s.failed == nil && s.Interrupted != nil && ctx.Err() == nil {
+		if s.failed == nil && s.Interrupted != nil && ctx.Err() == nil && !errors.Is(reason, errOthers) {
 			s.Interrupted(reason)
 		}
 		return nil, listAgain(reason)
@@ -207,7 +244,7 @@ func (s *Source) interruptible(ctx context.Context) context.Context {
 		s.end() // the last one is over
 	}
 	ctx, s.end = context.WithCancel(ctx)
-	s.interrupted = false
+	s.interrupted = nil
 	s.renewed = false
 	return ctx
 }
@@ -235,8 +272,8 @@ func (s *Source) interruption() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.interrupted:
-		return errOutdated
+	case s.interrupted != nil:
+		return s.interrupted
 	case s.failed != nil:
 		return s.failed
 	case s.renewed:

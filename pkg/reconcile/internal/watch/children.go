@@ -110,6 +110,7 @@ func (w *Watcher) startChildStream(scope childScope, r selector.Resource) {
 	source.Interrupted = s.attempts.interrupted
 	if s.share != nil {
 		s.interrupt = source.Interrupt
+		s.refresh = source.Refresh
 	}
 	w.running.Go(func() {
 		s.run(ctx, w.Settings.Watching, source, &unstructured.Unstructured{}, func() bool {

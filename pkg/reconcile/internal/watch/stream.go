@@ -28,6 +28,8 @@ type stream[T versioned, S store[T]] struct {
 	interrupt func()
 	// renew makes the reflector watch the objects in another request. It does not wait.
 	renew func()
+	// refresh is like interrupt, but nothing has failed.
+	refresh func()
 
 	cancel  context.CancelFunc
 	stopped <-chan struct{} // closed when it is no longer wanted; nil: not before the operator stops
@@ -59,7 +61,7 @@ type store[T versioned] interface {
 // newStream returns a stream that no reflector feeds yet.
 func newStream[T versioned, S store[T]](namespace string, share *kube.Share, kept S) *stream[T, S] {
 	return &stream[T, S]{
-		kept: kept, namespace: namespace, share: share, interrupt: func() {}, renew: func() {},
+		kept: kept, namespace: namespace, share: share, interrupt: func() {}, refresh: func() {}, renew: func() {},
 		listed: newMark(), refused: newMark(), ended: newMark(), changed: make(chan struct{}),
 	}
 }
@@ -145,7 +147,7 @@ func (s *stream[T, S]) Listed() <-chan struct{} { return s.listed.done }
 // list that begins after this call, or has nothing. It returns false if the context is done before.
 func (s *stream[T, S]) listAgain() (wait func(ctx context.Context) bool) {
 	before := s.share.Lists()
-	s.interrupt()
+	s.refresh()
 	return func(ctx context.Context) bool {
 		for {
 			s.mu.Lock()

@@ -1,0 +1,140 @@
+package sharing
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// tenure is the time in which a replica holds a shard.
+type tenure struct {
+	by string // the name of the replica
+	// The request for the Lease has begun at from, and the last renewal at renewed.
+	from, renewed time.Time
+	// until is when the Lease was seen to have another holder, or zero.
+	until time.Time
+	// released is set if it had none then.
+	released bool
+	seen     time.Time // when it was seen first
+}
+
+// couldWork reports whether the replica could handle the objects of the shard, as the Lease says.
+func (t tenure) couldWork(at time.Time) bool {
+	end := t.renewed.Add(leaseDuration)
+	if t.released && t.until.Before(end) {
+		end = t.until
+	}
+	return !at.Before(t.from) && !at.After(end)
+}
+
+// leases is what a watch shows of the Leases of a ring.
+type leases struct {
+	mu      sync.Mutex
+	names   map[string]string // of replicas, by their identity
+	tenures [number][]tenure
+	writes  int
+}
+
+// watchLeases watches the Leases in a namespace until the test ends.
+func watchLeases(t *testing.T, cluster *testenv.Cluster, namespace string) *leases {
+	t.Helper()
+	l := &leases{names: map[string]string{}}
+	client, err := kubernetes.NewForConfig(cluster.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	watching, err := client.CoordinationV1().Leases(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for event := range watching.ResultChan() {
+			if lease, ok := event.Object.(*coordinationv1.Lease); ok && event.Type != watch.Bookmark {
+				l.observe(lease, time.Now())
+			}
+		}
+		if ctx.Err() == nil {
+			t.Error("the watch of the Leases has ended")
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return l
+}
+
+func (l *leases) observe(lease *coordinationv1.Lease, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writes++
+	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	if strings.HasPrefix(lease.Name, operatorName+"-replica-") && len(lease.ManagedFields) > 0 {
+		l.names[holder] = lease.ManagedFields[0].Manager
+		return
+	}
+	var shard int
+	if _, err := fmt.Sscanf(lease.Name, operatorName+"-shard-%d", &shard); err != nil {
+		return
+	}
+	all := l.tenures[shard]
+	renewed := ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time
+	var last *tenure
+	if len(all) > 0 && all[len(all)-1].until.IsZero() {
+		last = &all[len(all)-1]
+	}
+	if last != nil && last.by == holder && ptr.Deref(lease.Spec.AcquireTime, metav1.MicroTime{}).Time.Equal(last.from) {
+		last.renewed = renewed
+		return
+	}
+	if last != nil {
+		last.until = now
+		last.released = holder == ""
+	}
+	if holder != "" {
+		from := ptr.Deref(lease.Spec.AcquireTime, metav1.MicroTime{}).Time
+		l.tenures[shard] = append(all, tenure{by: holder, from: from, renewed: renewed, seen: now})
+	}
+}
+
+// named returns the tenures of a shard with the names of the replicas.
+func (l *leases) named(shard int) []tenure {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := slices.Clone(l.tenures[shard])
+	for i := range all {
+		all[i].by = cmp.Or(l.names[all[i].by], all[i].by)
+	}
+	return all
+}
+
+// holders returns the names of the replicas that hold the shards now.
+func (l *leases) holders() []string {
+	held := make([]string, number)
+	for shard := range held {
+		if all := l.named(shard); len(all) > 0 && all[len(all)-1].until.IsZero() {
+			held[shard] = all[len(all)-1].by
+		}
+	}
+	return held
+}
+
+// countWrites returns the number of versions of Leases so far.
+func (l *leases) countWrites() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.writes
+}

@@ -1,0 +1,29 @@
+// Package sharing tests operators that share their objects by shards on a real API server. Their processes join, stop, are
+// killed, and are frozen, while objects are created, changed, and deleted.
+//
+//	go test ./test/integration/sharing -run Stories -stories 20 -objects 3000 -time 2m -v
+package sharing
+
+import (
+	"os"
+	"testing"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// The test binary is also the replica, so that a test can kill and freeze a process. Each test has its own control plane.
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(testenv.Logger())
+	if os.Getenv(replicaVariable) != "" {
+		os.Exit(runReplica())
+	}
+	os.Exit(m.Run())
+}
+
+// gates are the flags of API servers with and without lists and watches of shards.
+var gates = map[string]testenv.Options{
+	"the API server selects": {Flags: map[string]string{"feature-gates": "ShardedListAndWatch=true"}},
+	"the replicas select":    {},
+}

@@ -1,0 +1,222 @@
+package sharing
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// dawdling is how long a busy machine can take from the decision to call a handler to its first line.
+	dawdling = 500 * time.Millisecond
+	// handover is how long a shard can have no holder, besides the time until the Lease of a dead one has expired.
+	handover = 5 * time.Second
+)
+
+// judge checks what the replicas have done.
+func (s *story) judge() {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lines := slices.Clone(s.journal.all(s.t))
+	slices.SortStableFunc(lines, func(a, b line) int { return a.at.Compare(b.at) })
+	s.judgeHolders()
+	s.judgeCalls(lines)
+	s.judgeOverlaps(lines, begins, ends)
+	s.judgeOverlaps(lines, starts, leaves)
+	s.judgeSuccesses(lines)
+	for uid, entries := range s.entries {
+		for i, entry := range entries {
+			if slices.Contains(entries[:i], entry) || i > 0 && strings.HasPrefix(entry, "creation") {
+				s.t.Errorf("%s: a success is recorded twice: %q", uid, entries)
+			}
+		}
+	}
+	for name, times := range s.children {
+		if times > 1 {
+			s.t.Errorf("the child %s was created %d times", name, times)
+		}
+	}
+}
+
+// frozen returns the freeze of a replica that ended shortly before, or not before a time.
+func (s *story) frozen(name string, at time.Time) *freeze {
+	for _, f := range s.freezes {
+		if f.name == name && !at.Before(f.from) && at.Before(f.until.Add(dawdling)) {
+			return &f
+		}
+	}
+	return nil
+}
+
+// judgeHolders checks how long shards had no holder.
+func (s *story) judgeHolders() {
+	var longestDead, longestReleased time.Duration
+	for shard := range number {
+		all := s.leases.named(shard)
+		for i := 1; i < len(all); i++ {
+			last, next := all[i-1], all[i]
+			since := last.until
+			dead := false
+			if died, ok := s.deaths[last.by]; ok && !last.released {
+				since, dead = died, true
+			}
+			for _, f := range s.freezes {
+				if f.name == last.by && !last.renewed.After(f.until) && last.until.After(f.from) {
+					since, dead = f.from, true
+				}
+			}
+			gap := next.seen.Sub(since)
+			if dead {
+				longestDead = max(longestDead, gap)
+			} else {
+				longestReleased = max(longestReleased, gap)
+			}
+			if limit := leaseDuration + handover; gap > limit {
+				s.t.Errorf("shard %d had no holder for %s, after %s: %+v", shard, gap, last.by, all)
+			}
+		}
+	}
+	s.note("shards had no holder for at most %s after a death, and %s after a release", longestDead, longestReleased)
+}
+
+// judgeCalls checks that no call begins for an object of a shard that the replica does not hold.
+func (s *story) judgeCalls(lines []line) {
+	byShard := make([][]tenure, number)
+	for shard := range byShard {
+		byShard[shard] = s.leases.named(shard)
+	}
+	calls, afterFreeze := 0, map[string]int{}
+	var late, lateAfterFreeze time.Duration
+	for _, l := range lines {
+		if l.what != begins && l.what != starts && l.what != ticks && l.what != applies {
+			continue
+		}
+		calls++
+		shard := division.Of(s.namespace, l.uid)
+		could := func(at time.Time) bool {
+			return slices.ContainsFunc(byShard[shard], func(t tenure) bool { return t.by == l.by && t.couldWork(at) })
+		}
+		if could(l.at) {
+			continue
+		}
+		if f := s.frozen(l.by, l.at); f != nil {
+			afterFreeze[l.what]++
+			lateAfterFreeze = max(lateAfterFreeze, l.at.Sub(f.until))
+			continue
+		}
+		excess := dawdling + 1
+		for _, t := range byShard[shard] {
+			if t.by == l.by && t.from.Before(l.at) {
+				end := t.renewed.Add(leaseDuration)
+				if t.released && t.until.Before(end) {
+					end = t.until
+				}
+				excess = min(excess, l.at.Sub(end))
+			}
+		}
+		late = max(late, excess)
+		if excess > dawdling {
+			s.t.Errorf("%s: %s %s %s of shard %d, which it does not hold: %+v", l.at.Format(time.StampMicro), l.by, l.what, l.uid, shard, byShard[shard])
+		}
+	}
+	s.note("%d calls; after a freeze without the shard: %v, for at most %s; the others at most %s late", calls, afterFreeze, lateAfterFreeze, late)
+}
+
+// span is the time of a call.
+type span struct {
+	line
+	until time.Time
+}
+
+// judgeOverlaps checks that an object has one call at a time. A replica that was frozen does not know that another one has begun.
+func (s *story) judgeOverlaps(lines []line, begin, end string) {
+	spans := map[types.UID][]span{}
+	overlaps := 0
+	for _, l := range lines {
+		all := spans[l.uid]
+		switch l.what {
+		case begin:
+			for _, other := range all {
+				if !other.until.IsZero() {
+					continue
+				}
+				died, dead := s.deaths[other.by]
+				switch {
+				case dead && died.Before(l.at.Add(dawdling)):
+				case s.isFrozenBetween(other.by, other.at, l.at), s.isFrozenBetween(l.by, l.at.Add(-leaseDuration), l.at):
+					overlaps++
+				default:
+					s.t.Errorf("%s: %s %s %s %s, during %q by %s since %s", l.at.Format(time.StampMicro), l.by, l.what, l.uid, l.detail,
+						other.what+" "+other.detail, other.by, other.at.Format(time.StampMicro))
+				}
+			}
+			spans[l.uid] = append(all, span{line: l})
+		case end:
+			for i := range all {
+				if all[i].by == l.by && all[i].detail == l.detail && all[i].until.IsZero() || all[i].by == l.by && begin == starts && all[i].until.IsZero() {
+					all[i].until = l.at
+				}
+			}
+		}
+	}
+	s.note("%d times, %s overlaps with a call of a replica that was frozen", overlaps, begin)
+}
+
+// isFrozenBetween reports whether a replica was frozen at some moment between two times.
+func (s *story) isFrozenBetween(name string, from, until time.Time) bool {
+	return slices.ContainsFunc(s.freezes, func(f freeze) bool {
+		return f.name == name && f.from.Before(until) && f.until.Add(dawdling).After(from)
+	})
+}
+
+// judgeSuccesses checks that each success is recorded once: a success that could be recorded is the last one.
+func (s *story) judgeSuccesses(lines []line) {
+	type change struct {
+		uid  types.UID
+		what string
+	}
+	last := map[change]line{}
+	repeated := 0
+	deleted := map[types.UID]bool{}
+	var latest time.Duration
+	changed := map[types.UID]time.Time{}
+	for _, one := range s.gone {
+		changed[one.GetUID()] = one.changed
+	}
+	for _, l := range lines {
+		if l.what != succeeds {
+			continue
+		}
+		c := change{l.uid, l.detail}
+		if before, ok := last[c]; ok {
+			died, dead := s.deaths[before.by]
+			switch {
+			case dead && died.Sub(before.at) < leaseDuration, s.isFrozenBetween(before.by, before.at.Add(-leaseDuration), l.at):
+				repeated++ // it was not recorded
+			default:
+				s.t.Errorf("%s: %s succeeds with the %s of %s, and %s has succeeded at %s", l.at.Format(time.StampMicro), l.by, l.detail, l.uid,
+					before.by, before.at.Format(time.StampMicro))
+			}
+		}
+		last[c] = l
+		if strings.HasPrefix(l.detail, "deletion") {
+			deleted[l.uid] = true
+			latest = max(latest, l.at.Sub(changed[l.uid]))
+		}
+	}
+	for _, one := range s.gone {
+		if one.mourned && !deleted[one.GetUID()] {
+			s.t.Errorf("%s was deleted without its handler", one.GetName())
+		}
+	}
+	successes := map[string]int{}
+	for c := range last {
+		kind, _, _ := strings.Cut(c.what, " ")
+		successes[kind]++
+	}
+	s.note("successes: %v; %d were repeated because their replica was killed or frozen before they were recorded; the latest deletion was handled after %s",
+		successes, repeated, latest)
+}
