@@ -75,6 +75,12 @@
 //	the writes are bounded, and nothing is written when objects at rest are listed again
 //	the framework never panics
 //
+// In some storms, the operators share the objects by shards (stormshards_test.go). One operator comes while the last one works
+// still, which dies or stops some time later: its objects move, in the middle of whatever happens to them. In addition:
+//
+//	an object is handled by one operator at a time, and has one daemon in all of them
+//	what an operator has not written when it gives an object up is written before the next one begins
+//
 // In some storms, the objects have families (stormfamily_test.go): config maps, secrets, services with lists of ports,
 // and deployments, which grow, shrink, and change with the object. Others edit, delete, relabel, and orphan children, add
 // to them, and write into lists that are ours (stormmeddle_test.go); requests for children fail, are lost, or arrive late

@@ -45,6 +45,8 @@ type storm struct {
 	// challenged contains operators that get a rival, and challenges counts the rivals.
 	challenged chan *stormOperator
 	challenges int
+	// reliefs counts how often two operators have shared the objects.
+	reliefs int
 	weather
 	peering  *unstructured.Unstructured
 	outdated atomic.Pointer[[]byte] // a list
@@ -184,6 +186,8 @@ func (s *storm) strike(dice *rand.Rand) {
 		s.pause(dice)
 	case what == 5 && s.elects:
 		s.steal()
+	case what >= 4 && s.shards > 0 && !s.steady:
+		s.relieve(dice)
 	}
 }
 
@@ -191,13 +195,21 @@ func (s *storm) strike(dice *rand.Rand) {
 func (s *storm) settle(stage string, reached func(*subject) error) {
 	s.t.Helper()
 	began := time.Now()
+	isHeld := false
 	for {
 		select {
 		case o := <-s.crashed:
 			s.replace(o)
+			isHeld = false
 		case <-time.After(25 * time.Millisecond):
 		case <-s.failed:
 			s.t.SkipNow()
+		}
+		if !isHeld && time.Since(began) < stuck {
+			if isHeld = s.holdsAll(); isHeld {
+				s.note("%s has all objects", s.operator.name)
+			}
+			continue
 		}
 		if s.quiet() < lull {
 			if time.Since(began) > 3*patience {

@@ -73,6 +73,11 @@ func (s *subject) accompanied(c companion) bool {
 	if s.company[c]++; s.company[c] > 1 {
 		s.breach("%s runs %d daemons at once", c.by.name, s.company[c])
 	}
+	for _, other := range s.othersThan(c.by) {
+		if s.company[companion{other, c.uid}] > 0 {
+			s.breach("%s starts a daemon while that of %s runs", c.by.name, other.name)
+		}
+	}
 	if s.uid == c.uid && s.storm.strict() && (s.committed.body == nil || !contains(s.committed.body.Finalizers(), ourFinalizer)) {
 		s.breach("a daemon was started before the finalizer was there")
 	}

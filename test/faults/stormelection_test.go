@@ -71,6 +71,9 @@ type candidacy struct {
 
 // electing returns the settings of replicas.
 func (s *storm) electing() settings.Replicas {
+	if s.shards > 0 {
+		return s.sharing()
+	}
 	return settings.Replicas{
 		LeaderElection: s.elects, LeaseName: leaseName, LeaseNamespace: s.namespace,
 		LeaseDuration: stormLease, RenewDeadline: stormDeadline, RetryPeriod: stormRetry,
@@ -87,6 +90,7 @@ func (o *stormOperator) lead() {
 // lease sends a request for the lease. A replica on standby can take it when the storm knows that
 // the leader is dead, so that the order of events is known.
 func (o *stormOperator) lease(sent *http.Request, next http.RoundTripper) (*http.Response, error) {
+	o.noteMember(sent)
 	if sent.Method != http.MethodGet {
 		select {
 		case <-o.chosen:

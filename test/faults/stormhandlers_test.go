@@ -132,6 +132,11 @@ func (s *subject) inCall(o *stormOperator, id string) (end func()) {
 	if other := s.inside[o]; other != "" {
 		s.breach("%s calls %s while %s runs", o.name, id, other)
 	}
+	for _, other := range s.othersThan(o) {
+		if running := s.inside[other]; running != "" {
+			s.breach("%s calls %s while %s calls %s", o.name, id, other.name, running)
+		}
+	}
 	s.inside[o] = id
 	return func() {
 		s.mu.Lock()

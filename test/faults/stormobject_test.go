@@ -46,6 +46,8 @@ type subject struct {
 	absent bool
 	// buried is the uid of the object that was deleted by force last.
 	buried string
+	// handledBy is the operator that handles the object, with shards.
+	handledBy *stormOperator
 	// writer is the operator that has written last.
 	writer *stormOperator
 	views  map[*stormOperator]*view
@@ -151,6 +153,7 @@ func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool
 	s.note("%s calls %s for %s, retry %d, on version %s: %s → %s", o.name, id, c.Reason(), c.Retry(), c.Body().ResourceVersion(), before, after)
 	s.calls[id]++
 	s.noteRead(o)
+	s.handOver(o)
 	v := s.view(o)
 	v.asked = string(c.UID())
 	if v.asked == v.gone {

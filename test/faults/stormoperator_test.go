@@ -32,6 +32,7 @@ type stormOperator struct {
 	nursery *gate                       // for the watches of children, which can be late alone
 	index   *kopf.Index[string, string] // nil without background handlers
 	paused  atomic.Bool                 // by an operator of Kopf
+	member  atomic.Pointer[string]      // the name of its Lease, with shards
 	busy    atomic.Int32                // counts requests and calls that have not ended
 	breaks  atomic.Int32                // counts broken watches
 	listed  atomic.Int32                // counts lists of all objects, also those of watches
@@ -67,7 +68,9 @@ func (s *storm) newOperator() *stormOperator {
 		o.travel = s.distances(o.name)
 		o.watches.travel, o.nursery.travel = o.travel, o.travel
 	}
+	s.mu.Lock()
 	s.operators = append(s.operators, o)
+	s.mu.Unlock()
 	s.note("%s starts", o.name)
 	for _, subject := range s.subjects {
 		subject.lowerLimit()
@@ -165,7 +168,9 @@ func (o *stormOperator) die() {
 		return
 	}
 	for _, s := range o.storm.subjects {
-		s.forget()
+		if s.isHandledBy(o) {
+			s.forget()
+		}
 		s.noteRead(o)
 	}
 	o.watches.release()

@@ -40,7 +40,7 @@ func (s *storm) rest() {
 // hasRivals reports whether an earlier operator has not ended.
 func (s *storm) hasRivals() bool {
 	standby := s.standby.Load()
-	return slices.ContainsFunc(s.operators, func(o *stormOperator) bool { return !o.dead.Load() && o != s.operator && o != standby })
+	return slices.ContainsFunc(s.everyone(), func(o *stormOperator) bool { return !o.dead.Load() && o != s.operator && o != standby })
 }
 
 // restart checks that the next operator writes to no child, because all of them are as they must be.
@@ -64,6 +64,13 @@ func (s *storm) restart() {
 	if writes := s.writtenToChildren() - before; writes > 0 {
 		s.breach("%d writes to children after a restart", writes)
 	}
+}
+
+// everyone returns all operators so far.
+func (s *storm) everyone() []*stormOperator {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.operators)
 }
 
 func (s *storm) writtenToChildren() (writes int) {

@@ -36,6 +36,8 @@ type weather struct {
 	families bool
 	// reviews are those of what others write.
 	reviews bool
+	// shards is their number, which operators share; 0: there are none.
+	shards int
 	// ordered handlers follow others, and a timer has a schedule.
 	ordered bool
 }
@@ -69,6 +71,10 @@ func (s *storm) forecast() {
 	}
 	s.ordered = s.dice("ordered").IntN(3) == 0
 	s.elects = dice.IntN(3) == 0 && !s.rivals && !s.steady && !s.pauses
+	if s.dice("shards").IntN(3) == 0 && !s.elects && !s.rivals && !s.pauses {
+		s.shards = stormShards
+		s.kopf, s.steps = false, false // both are for objects that no operator handles
+	}
 	s.reviews = s.elects && s.dice("reviews").IntN(3) > 0
 	if s.pauses {
 		s.meet()

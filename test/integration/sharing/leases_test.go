@@ -22,8 +22,8 @@ import (
 // tenure is the time in which a replica holds a shard.
 type tenure struct {
 	by string // the name of the replica
-	// The request for the Lease has begun at from, and the last renewal at renewed.
-	from, renewed time.Time
+	// The request for the Lease has begun at from, and the last renewal at renewed. The Lease says that it was acquired.
+	from, renewed, acquired time.Time
 	// until is when the Lease was seen to have another holder, or zero.
 	until time.Time
 	// released is set if it had none then.
@@ -38,6 +38,12 @@ func (t tenure) couldWork(at time.Time) bool {
 		end = t.until
 	}
 	return !at.Before(t.from) && !at.After(end)
+}
+
+// isLostAfter reports whether the replica has lost the shard some time after a moment of the tenure: because it was dead or frozen,
+// or because the machine was too busy for its renewals.
+func (t tenure) isLostAfter(at time.Time) bool {
+	return !t.until.IsZero() && !t.released && t.couldWork(at)
 }
 
 // leases is what a watch shows of the Leases of a ring.
@@ -96,17 +102,21 @@ func (l *leases) observe(lease *coordinationv1.Lease, now time.Time) {
 	if len(all) > 0 && all[len(all)-1].until.IsZero() {
 		last = &all[len(all)-1]
 	}
-	if last != nil && last.by == holder && ptr.Deref(lease.Spec.AcquireTime, metav1.MicroTime{}).Time.Equal(last.from) {
-		last.renewed = renewed
-		return
+	from := ptr.Deref(lease.Spec.AcquireTime, metav1.MicroTime{}).Time
+	if last != nil && last.by == holder && from.Equal(last.acquired) {
+		if renewed.Sub(last.renewed) <= renewDeadline {
+			last.renewed = renewed
+			return
+		}
+		from = renewed // it has lost the shard, and has got it again
 	}
 	if last != nil {
 		last.until = now
-		last.released = holder == ""
+		last.released = holder == "" && now.Before(last.renewed.Add(leaseDuration)) // else others have released it
 	}
 	if holder != "" {
-		from := ptr.Deref(lease.Spec.AcquireTime, metav1.MicroTime{}).Time
-		l.tenures[shard] = append(all, tenure{by: holder, from: from, renewed: renewed, seen: now})
+		acquired := ptr.Deref(lease.Spec.AcquireTime, metav1.MicroTime{}).Time
+		l.tenures[shard] = append(all, tenure{by: holder, acquired: acquired, from: from, renewed: renewed, seen: now})
 	}
 }
 

@@ -54,14 +54,19 @@ func (s *story) frozen(name string, at time.Time) *freeze {
 // judgeHolders checks how long shards had no holder.
 func (s *story) judgeHolders() {
 	var longestDead, longestReleased time.Duration
+	lost := 0
 	for shard := range number {
 		all := s.leases.named(shard)
 		for i := 1; i < len(all); i++ {
 			last, next := all[i-1], all[i]
 			since := last.until
-			dead := false
-			if died, ok := s.deaths[last.by]; ok && !last.released {
-				since, dead = died, true
+			dead := !last.released
+			if dead {
+				since = last.renewed
+				lost++
+			}
+			if died, ok := s.deaths[last.by]; ok && dead {
+				since = died
 			}
 			for _, f := range s.freezes {
 				if f.name == last.by && !last.renewed.After(f.until) && last.until.After(f.from) {
@@ -79,7 +84,7 @@ func (s *story) judgeHolders() {
 			}
 		}
 	}
-	s.note("shards had no holder for at most %s after a death, and %s after a release", longestDead, longestReleased)
+	s.note("shards had no holder for at most %s after a death, and %s after a release; they were lost %d times", longestDead, longestReleased, lost)
 }
 
 // judgeCalls checks that no call begins for an object of a shard that the replica does not hold.
@@ -179,7 +184,7 @@ func (s *story) judgeSuccesses(lines []line) {
 		what string
 	}
 	last := map[change]line{}
-	repeated := 0
+	repeated, lost := 0, 0
 	deleted := map[types.UID]bool{}
 	var latest time.Duration
 	changed := map[types.UID]time.Time{}
@@ -196,6 +201,11 @@ func (s *story) judgeSuccesses(lines []line) {
 			switch {
 			case dead && died.Sub(before.at) < leaseDuration, s.isFrozenBetween(before.by, before.at.Add(-leaseDuration), l.at):
 				repeated++ // it was not recorded
+			case s.isLost(before):
+				lost++
+			case s.isFrozenBetween(l.by, l.at.Add(-dawdling), l.at): // in the middle of its call
+				repeated++
+				continue
 			default:
 				s.t.Errorf("%s: %s succeeds with the %s of %s, and %s has succeeded at %s", l.at.Format(time.StampMicro), l.by, l.detail, l.uid,
 					before.by, before.at.Format(time.StampMicro))
@@ -217,6 +227,13 @@ func (s *story) judgeSuccesses(lines []line) {
 		kind, _, _ := strings.Cut(c.what, " ")
 		successes[kind]++
 	}
-	s.note("successes: %v; %d were repeated because their replica was killed or frozen before they were recorded; the latest deletion was handled after %s",
-		successes, repeated, latest)
+	s.note("successes: %v; %d were repeated because a replica was killed or frozen before it recorded them, and %d because it was too slow to keep its shard; the latest deletion was handled after %s",
+		successes, repeated, lost, latest)
+}
+
+// isLost reports whether a replica has lost the shard of an object after it has done something.
+func (s *story) isLost(did line) bool {
+	return slices.ContainsFunc(s.leases.named(division.Of(s.namespace, did.uid)), func(t tenure) bool {
+		return t.by == did.by && t.isLostAfter(did.at)
+	})
 }
