@@ -1,7 +1,7 @@
 // Package sharing tests operators that share their objects by shards on a real API server. Their processes join, stop, are
 // killed, and are frozen, while objects are created, changed, and deleted.
 //
-//	go test ./test/integration/sharing -run Stories -stories 20 -objects 3000 -time 2m -v
+//	go test ./test/integration/sharing -run Stories -stories 20 -objects 3000 -strikes 12 -patience 5m -v
 package sharing
 
 import (

@@ -29,7 +29,7 @@ var (
 	stories    = flag.Uint64("stories", 1, "how many stories are told with each API server, from seed 1")
 	firstStory = flag.Uint64("first-story", 1, "the first seed")
 	objects    = flag.Int("objects", 200, "how many objects there are at the beginning of a story")
-	storyTime  = flag.Duration("time", 25*time.Second, "how long replicas join, stop, are killed, and are frozen")
+	strikes    = flag.Int("strikes", 4, "how often a replica joins, stops, is killed, or is frozen in a story: each once in four strikes")
 	patience   = flag.Duration("patience", time.Minute, "how long something may take that must happen in the end")
 )
 
@@ -110,9 +110,13 @@ func (s *story) tell() {
 	others, stop := context.WithCancel(s.t.Context())
 	var acting sync.WaitGroup
 	acting.Go(func() { s.act(others) })
-	for end := time.Now().Add(*storyTime); time.Now().Before(end); {
-		<-time.After(time.Duration(s.dice.IntN(6000)) * time.Millisecond)
-		s.strike()
+	var plan []int
+	for len(plan) < *strikes {
+		plan = append(plan, s.dice.Perm(4)...)
+	}
+	for _, what := range plan[:*strikes] {
+		<-time.After(time.Duration(s.dice.IntN(4000)) * time.Millisecond)
+		s.strike(what)
 	}
 	stop()
 	acting.Wait()
@@ -155,21 +159,24 @@ func (s *story) take() *process {
 }
 
 // strike makes something happen to a replica.
-func (s *story) strike() {
-	switch what := s.dice.IntN(4); {
-	case what == 0 && len(s.replicas) < 5 || len(s.replicas) < 3:
+func (s *story) strike(what int) {
+	for len(s.replicas) < 3 {
 		s.join()
-	case what == 1:
+	}
+	switch what {
+	case 0:
+		s.join()
+	case 1:
 		p := s.take()
 		s.note("%s stops", p.name)
 		p.signal(s.t, syscall.SIGTERM)
 		s.Expect(<-p.done).To(gomega.Succeed())
 		s.note("%s has stopped", p.name)
-	case what == 2:
+	case 2:
 		p := s.take()
 		s.note("%s is killed", p.name)
 		p.signal(s.t, syscall.SIGKILL)
-		<-p.done //nolint:errcheck // it is that of the signal
+		<-p.done
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.deaths[p.name] = time.Now()
@@ -326,10 +333,10 @@ func (s *story) awaitHandled(what string) {
 		children := s.list("v1", "ConfigMap")
 		daemons := map[types.UID]int{}
 		for _, l := range s.journal.all(s.t) {
-			switch {
-			case l.what == starts:
+			switch l.what {
+			case starts:
 				daemons[l.uid]++
-			case l.what == leaves:
+			case leaves:
 				daemons[l.uid]--
 			}
 		}
