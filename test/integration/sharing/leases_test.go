@@ -40,12 +40,6 @@ func (t tenure) couldWork(at time.Time) bool {
 	return !at.Before(t.from) && !at.After(end)
 }
 
-// isLostAfter reports whether the replica has lost the shard some time after a moment of the tenure: because it was dead or frozen,
-// or because the machine was too busy for its renewals.
-func (t tenure) isLostAfter(at time.Time) bool {
-	return !t.until.IsZero() && !t.released && t.couldWork(at)
-}
-
 // leases is what a watch shows of the Leases of a ring.
 type leases struct {
 	mu      sync.Mutex

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/model/stop"
 )
 
 const (
@@ -201,7 +203,7 @@ func (s *story) judgeSuccesses(lines []line) {
 			switch {
 			case dead && died.Sub(before.at) < leaseDuration, s.isFrozenBetween(before.by, before.at.Add(-leaseDuration), l.at):
 				repeated++ // it was not recorded
-			case s.isLost(before):
+			case s.isLost(lines, before, l.at):
 				lost++
 			case s.isFrozenBetween(l.by, l.at.Add(-dawdling), l.at): // in the middle of its call
 				repeated++
@@ -231,9 +233,12 @@ func (s *story) judgeSuccesses(lines []line) {
 		successes, repeated, lost, latest)
 }
 
-// isLost reports whether a replica has lost the shard of an object after it has done something.
-func (s *story) isLost(did line) bool {
-	return slices.ContainsFunc(s.leases.named(division.Of(s.namespace, did.uid)), func(t tenure) bool {
-		return t.by == did.by && t.isLostAfter(did.at)
+// isLost reports whether a replica has lost the shard of an object between the end of a call and another time. Its Lease need not show
+// that: the answer to a renewal can be late.
+func (s *story) isLost(lines []line, did line, until time.Time) bool {
+	shard := division.Of(s.namespace, did.uid)
+	return slices.ContainsFunc(lines, func(l line) bool {
+		return l.by == did.by && !l.at.Before(did.at) && !l.at.After(until) && division.Of(s.namespace, l.uid) == shard &&
+			l.what == leaves && strings.Contains(l.detail, stop.LeadershipLost.String())
 	})
 }
