@@ -16,7 +16,7 @@ var stormGuards = map[string]guard{
 		file: "internal/plan/decision.go", code: "p.Cycle.Progress.Stored().HasStale() {\n\t\td.StaleRecords", instead: "false {\n\t\td.StaleRecords",
 	},
 	"a cycle: a pass ends when others have changed the object": {
-		file: "execute.go", code: "if outcome.Gone || outcome.ChangedByOthers || p.workers.isStopping() {", instead: "if outcome.Gone || p.workers.isStopping() {",
+		file: "execute.go", code: "if outcome.Gone || outcome.ChangedByOthers || p.term.isStopping() {", instead: "if outcome.Gone || p.term.isStopping() {",
 	},
 	"a finalizer: it is removed when no handler needs it": {
 		file: "internal/plan/decision.go", code: "RemoveFinalizer: p.HasFinalizer && !p.NeedsFinalizer,", instead: "RemoveFinalizer: false,",
@@ -86,5 +86,14 @@ var stormGuards = map[string]guard{
 	},
 	"a pause: no handler is called": {
 		file: "handover.go", code: "\t\tif p.suspend != nil {\n\t\t\tp.suspend()\n\t\t}\n", instead: "",
+	},
+	"a shard: it is released when its objects are left": {
+		file: "tenures.go", code: "if len(left) > 0 || t.leaving.areActive() {", instead: "if len(left) < 0 && t.leaving.areActive() {",
+	},
+	"a shard: the work on its objects is written before it is released": {
+		file: "tenures.go", code: "left, err := p.writeLast(ctx, cached)", instead: "left, err := nextPass{}, error(nil)",
+	},
+	"a shard: its objects begin anew with a new holder": {
+		file: "tenures.go", code: "	p.term.tenure.leave(e.objects.remove(p.key, p.term.tenure.reason()))\n	return nextPass{}, nil", instead: "	return nextPass{}, nil",
 	},
 }

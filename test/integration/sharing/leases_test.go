@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -123,6 +124,13 @@ func (l *leases) named(shard int) []tenure {
 		all[i].by = cmp.Or(l.names[all[i].by], all[i].by)
 	}
 	return all
+}
+
+// knows reports whether a replica has got its Lease.
+func (l *leases) knows(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Contains(slices.Collect(maps.Values(l.names)), name)
 }
 
 // holders returns the names of the replicas that hold the shards now.

@@ -110,6 +110,7 @@ func (s *story) tell() {
 	others, stop := context.WithCancel(s.t.Context())
 	var acting sync.WaitGroup
 	acting.Go(func() { s.act(others) })
+	s.t.Cleanup(acting.Wait)
 	var plan []int
 	for len(plan) < *strikes {
 		plan = append(plan, s.dice.Perm(4)...)
@@ -142,12 +143,14 @@ func (s *story) note(format string, args ...any) {
 	s.t.Logf("%6.1f s  %s", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// join starts a replica.
+// join starts a replica, and waits until the others know it.
 func (s *story) join() {
+	s.t.Helper()
 	name := fmt.Sprint("replica-", s.joined)
 	s.joined++
 	s.note("%s joins", name)
 	s.replicas = append(s.replicas, spawn(s.t, s.cluster, name, s.namespace, s.journal.path))
+	s.Eventually(func() bool { return s.leases.knows(name) }, *patience).Should(gomega.BeTrue())
 }
 
 // take takes one of the replicas away.
@@ -262,7 +265,7 @@ func (s *story) act(ctx context.Context) {
 	for ctx.Err() == nil {
 		<-time.After(pause)
 		if dice.IntN(4) == 0 {
-			if err := s.create(); err != nil {
+			if err := s.create(); err != nil && ctx.Err() == nil {
 				s.t.Error(err)
 			}
 			continue
