@@ -42,7 +42,7 @@ type storm struct {
 	lives     int
 	// crashed contains operators that must be replaced.
 	crashed chan *stormOperator
-	// challenged contains operators that get a rival, and challenges counts the rivals.
+	// challenged contains operators that get a rival, or are relieved; challenges counts the rivals.
 	challenged chan *stormOperator
 	challenges int
 	// reliefs counts how often two operators have shared the objects.
@@ -140,7 +140,11 @@ func (s *storm) rage(act func(*subject)) {
 		case o := <-s.crashed:
 			s.replace(o)
 		case o := <-s.challenged:
-			s.challenge(o)
+			if s.shards > 0 {
+				s.relieve(o)
+			} else {
+				s.challenge(o)
+			}
 		case <-time.After(upTo(dice, 600*time.Millisecond)):
 			s.strike(dice)
 		case <-s.failed:
@@ -187,7 +191,7 @@ func (s *storm) strike(dice *rand.Rand) {
 	case what == 5 && s.elects:
 		s.steal()
 	case what >= 4 && s.shards > 0 && !s.steady:
-		s.relieve(dice)
+		s.relieve(s.operator)
 	}
 }
 

@@ -96,6 +96,7 @@ func (o *stormOperator) handle(id string, register func(*kopf.Change)) func(cont
 		defer s.inCall(o, id)()
 		dice := o.storm.dice(s.name, id, n)
 		s.interfere(o, dice)
+		s.moveDuring(ctx, o, id, dice)
 		again, err := o.fail(ctx, id, dice)
 		if again {
 			if dice.IntN(3) == 0 && c.Reason() == kopf.ReasonUpdate {

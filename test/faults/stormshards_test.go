@@ -27,7 +27,7 @@ const (
 	shardLease    = 3 * time.Second
 	shardDeadline = 2 * time.Second
 	// mostReliefs limits how often two operators share the objects.
-	mostReliefs = 4
+	mostReliefs = 8
 )
 
 // sharing returns the settings of replicas with shards.
@@ -39,16 +39,28 @@ func (s *storm) sharing() settings.Replicas {
 }
 
 // relieve starts another operator, which shares the objects with the current one for a while, and has them alone afterwards.
-func (s *storm) relieve(dice *rand.Rand) {
-	if s.hasRivals() || s.reliefs >= mostReliefs {
+func (s *storm) relieve(last *stormOperator) {
+	if last != s.operator || s.hasRivals() || s.reliefs >= mostReliefs {
 		return
 	}
 	s.reliefs++
-	last := s.operator
+	dice := s.dice("relief", s.reliefs)
 	s.note("%s is relieved", last.name)
 	s.start()
 	leave := oneOf(dice, (*stormOperator).die, (*stormOperator).stop)
 	time.AfterFunc(500*time.Millisecond+upTo(dice, time.Second), func() { leave(last) })
+}
+
+// moveDuring lets the operator be relieved in the middle of a call, by chance. The object moves when the call has ended.
+func (s *subject) moveDuring(ctx context.Context, o *stormOperator, id string, dice *rand.Rand) {
+	if s.storm.shards == 0 || s.storm.steady || s.storm.calm.Load() || id == "timed" || dice.IntN(8) > 0 {
+		return
+	}
+	s.storm.challenged <- o
+	select {
+	case <-time.After(upTo(dice, 1500*time.Millisecond)):
+	case <-ctx.Done():
+	}
 }
 
 // noteMember keeps the name of the Lease that belongs to the operator alone.

@@ -13,8 +13,11 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/utils/ptr"
 
 	"github.com/kopf-go/kopf/test/testenv"
@@ -57,8 +60,24 @@ func watchLeases(t *testing.T, cluster *testenv.Cluster, namespace string) *leas
 	if err != nil {
 		t.Fatal(err)
 	}
+	list, err := client.CoordinationV1().Leases(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	follow(t, list.ResourceVersion, client.CoordinationV1().Leases(namespace).Watch, func(what watch.EventType, object runtime.Object) {
+		if lease, ok := object.(*coordinationv1.Lease); ok && what != watch.Bookmark {
+			l.observe(lease, time.Now())
+		}
+	})
+	return l
+}
+
+// follow calls a function for all events since a version, until the test ends. The API server ends watches that are slow, so they
+// are continued.
+func follow(t *testing.T, since string, begin cache.WatchFuncWithContext, observe func(watch.EventType, runtime.Object)) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	watching, err := client.CoordinationV1().Leases(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	watching, err := watchtools.NewRetryWatcherWithContext(ctx, since, &cache.ListWatch{WatchFuncWithContext: begin})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,16 +85,13 @@ func watchLeases(t *testing.T, cluster *testenv.Cluster, namespace string) *leas
 	go func() {
 		defer close(done)
 		for event := range watching.ResultChan() {
-			if lease, ok := event.Object.(*coordinationv1.Lease); ok && event.Type != watch.Bookmark {
-				l.observe(lease, time.Now())
-			}
+			observe(event.Type, event.Object)
 		}
 		if ctx.Err() == nil {
-			t.Error("the watch of the Leases has ended")
+			t.Error("a watch of the test has ended")
 		}
 	}()
 	t.Cleanup(func() { cancel(); <-done })
-	return l
 }
 
 func (l *leases) observe(lease *coordinationv1.Lease, now time.Time) {

@@ -16,7 +16,9 @@ import (
 	"github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -439,24 +441,18 @@ func (s *story) rebalanceQuietly() {
 
 // watch calls a function for what happens to the objects of a kind, until the test ends.
 func (s *story) watch(list client.ObjectList, observe func(watch.EventType, client.Object)) {
-	ctx, cancel := context.WithCancel(context.Background())
-	watching, err := s.cluster.Client().Watch(ctx, list, client.InNamespace(s.namespace))
-	s.Expect(err).NotTo(gomega.HaveOccurred())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for event := range watching.ResultChan() {
-			if obj, ok := event.Object.(client.Object); ok {
-				s.mu.Lock()
-				observe(event.Type, obj)
-				s.mu.Unlock()
-			}
+	s.t.Helper()
+	s.Expect(s.cluster.Client().List(s.t.Context(), list, client.InNamespace(s.namespace))).To(gomega.Succeed())
+	begin := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		return s.cluster.Client().Watch(ctx, list, client.InNamespace(s.namespace), &client.ListOptions{Raw: &options})
+	}
+	follow(s.t, list.GetResourceVersion(), begin, func(what watch.EventType, object runtime.Object) {
+		if obj, ok := object.(client.Object); ok && what != watch.Bookmark {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			observe(what, obj)
 		}
-		if ctx.Err() == nil {
-			s.t.Error("a watch of the test has ended")
-		}
-	}()
-	s.t.Cleanup(func() { cancel(); <-done })
+	})
 }
 
 // observeChild counts how often each child is created.
