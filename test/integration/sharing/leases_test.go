@@ -50,6 +50,31 @@ type leases struct {
 	names   map[string]string // of replicas, by their identity
 	tenures [number][]tenure
 	writes  int
+	last    time.Time // the last event
+	stalls  []stall
+}
+
+// stall is a time in which there was no event: with so many Leases, the machine was too busy for all of them.
+type stall struct{ from, until time.Time }
+
+// longestPause is how long there can be no event on a machine that is not too busy.
+const longestPause = 500 * time.Millisecond
+
+// stalled returns how long nothing happened between two times.
+func (l *leases) stalled(from, until time.Time) (sum time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.stalls {
+		begin, end := s.from, s.until
+		if begin.Before(from) {
+			begin = from
+		}
+		if end.After(until) {
+			end = until
+		}
+		sum += max(0, end.Sub(begin))
+	}
+	return sum
 }
 
 // watchLeases watches the Leases in a namespace until the test ends.
@@ -98,6 +123,10 @@ func (l *leases) observe(lease *coordinationv1.Lease, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.writes++
+	if !l.last.IsZero() && now.Sub(l.last) > longestPause {
+		l.stalls = append(l.stalls, stall{l.last, now})
+	}
+	l.last = now
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
 	if strings.HasPrefix(lease.Name, operatorName+"-replica-") && len(lease.ManagedFields) > 0 {
 		l.names[holder] = lease.ManagedFields[0].Manager

@@ -81,8 +81,8 @@ func (s *story) judgeHolders() {
 			} else {
 				longestReleased = max(longestReleased, gap)
 			}
-			if limit := leaseDuration + handover; gap > limit {
-				s.t.Errorf("shard %d had no holder for %s, after %s: %+v", shard, gap, last.by, all)
+			if stalled := s.leases.stalled(since, next.seen); gap > leaseDuration+handover+2*stalled {
+				s.t.Errorf("shard %d had no holder for %s, after %s, and the API server was silent for %s: %+v", shard, gap, last.by, stalled, all)
 			}
 		}
 	}

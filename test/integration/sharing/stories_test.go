@@ -82,7 +82,7 @@ func TestStories(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cluster := testenv.Start(t, options)
 			for seed := *firstStory; seed < *firstStory+*stories; seed++ {
-				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { newStory(t, cluster, seed).tell() })
+				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { newStory(t, cluster, seed).tell(options.Flags != nil) })
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func newStory(t *testing.T, cluster *testenv.Cluster, seed uint64) *story {
 	}
 }
 
-func (s *story) tell() {
+func (s *story) tell(selects bool) {
 	s.watch(&corev1.ConfigMapList{}, s.observeChild)
 	s.watch(listOf("kopf.dev/v1", "KopfExample"), s.observeObject)
 	for range 3 {
@@ -108,6 +108,7 @@ func (s *story) tell() {
 	s.awaitBalance()
 	s.createMany(*objects)
 	s.awaitHandled("the creation")
+	s.expectSelection(selects)
 
 	others, stop := context.WithCancel(s.t.Context())
 	var acting sync.WaitGroup
@@ -398,6 +399,16 @@ func (s *story) awaitGone() {
 
 // quiet is how long nothing may happen to the objects.
 const quiet = 3 * time.Second
+
+// expectSelection expects that the API server selects the objects of shards, or that it ignores the selector.
+func (s *story) expectSelection(selects bool) {
+	s.t.Helper()
+	list := listOf("kopf.dev/v1", "KopfExample")
+	selector := &client.ListOptions{Raw: &metav1.ListOptions{ShardSelector: division.Selector(shards.SetOf(0), true)}}
+	s.Expect(s.cluster.Client().List(s.t.Context(), list, client.InNamespace(s.namespace), selector)).To(gomega.Succeed())
+	hasOthers := slices.ContainsFunc(list.Items, func(one unstructured.Unstructured) bool { return division.Of(s.namespace, one.GetUID()) != 0 })
+	s.Expect(hasOthers).To(gomega.Equal(!selects))
+}
 
 // rebalanceQuietly lets a replica join and another one stop, which must not write to any object.
 func (s *story) rebalanceQuietly() {
