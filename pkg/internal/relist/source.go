@@ -43,7 +43,7 @@ type Source struct {
 
 	mu          sync.Mutex
 	end         context.CancelFunc // of the last request
-	interrupted error              // why, if the watch must end
+	interrupted bool               // by Interrupt
 	renewed     bool               // by Renew
 }
 
@@ -52,7 +52,6 @@ var (
 	errEarly    = errors.New("the watch has ended before its time")
 	errSilent   = errors.New("the watch has delivered nothing for too long")
 	errOutdated = errors.New("the API server has shown a version of another history")
-	errOthers   = errors.New("other objects must be shown")
 )
 
 // IsSilence reports whether the reason of an interruption is that the watch has delivered nothing.
@@ -108,25 +107,22 @@ func (s *Source) ListWatch() *cache.ListWatch {
 
 // Interrupt ends the watch, so that the objects are listed again, because something else has shown
 // another history. It does not wait, and is safe for concurrent use.
-func (s *Source) Interrupt() { s.interrupt(errOutdated) }
+func (s *Source) Interrupt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interrupted = true
+	if s.end != nil {
+		s.end()
+	}
+}
 
-// Refresh ends the watch, so that the objects are listed again, because the selectors of the source have changed. It does not
-// wait. In contrast to an interruption, nothing has failed: the list begins at once.
+// Refresh is like Interrupt, but nothing has failed: the selectors of the source have changed. The list begins at once.
 func (s *Source) Refresh() {
 	select {
 	case s.asked <- struct{}{}:
 	default: // it will begin anyway
 	}
-	s.interrupt(errOthers)
-}
-
-func (s *Source) interrupt(reason error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.interrupted = reason
-	if s.end != nil {
-		s.end()
-	}
+	s.Interrupt()
 }
 
 // Renew ends the watch, which continues from its last version with the selectors that the source has then. It does not
@@ -206,7 +202,7 @@ func (s *Source) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		}
 	}
 	if reason != nil {
-		if s.failed == nil && s.Interrupted != nil && ctx.Err() == nil && !errors.Is(reason, errOthers) {
+		if s.failed == nil && s.Interrupted != nil && ctx.Err() == nil {
 			s.Interrupted(reason)
 		}
 		return nil, listAgain(reason)
@@ -244,7 +240,7 @@ func (s *Source) interruptible(ctx context.Context) context.Context {
 		s.end() // the last one is over
 	}
 	ctx, s.end = context.WithCancel(ctx)
-	s.interrupted = nil
+	s.interrupted = false
 	s.renewed = false
 	return ctx
 }
@@ -272,8 +268,8 @@ func (s *Source) interruption() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.interrupted != nil:
-		return s.interrupted
+	case s.interrupted:
+		return errOutdated
 	case s.failed != nil:
 		return s.failed
 	case s.renewed:
