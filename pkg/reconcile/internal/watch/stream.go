@@ -28,14 +28,14 @@ type stream[T versioned, S store[T]] struct {
 	interrupt func()
 	// renew makes the reflector watch the objects in another request. It does not wait.
 	renew func()
-	// refresh is like interrupt, but nothing has failed.
-	refresh func()
 
 	cancel  context.CancelFunc
 	stopped <-chan struct{} // closed when it is no longer wanted; nil: not before the operator stops
 	listed  *mark           // the store has all initial objects
 	refused *mark           // the initial list is refused: for the lack of a permission, or because of its selectors
 	ended   *mark           // there was the last event
+	// refresh is like interrupt, but nothing has failed.
+	refresh func()
 
 	mu       sync.Mutex
 	replaced uint64        // the number of the list that the store has

@@ -615,10 +615,10 @@ func (w *Watcher) startStream(ctx context.Context, r *Resource, namespace string
 			w.rediscover.send()
 		}
 	})
+	s.refresh = source.Refresh
 	source.Interrupted = s.attempts.interrupted
 	s.interrupt = source.Interrupt
 	s.renew = source.Renew
-	s.refresh = source.Refresh
 	if r.FillsIndices && w.listed.isSet() {
 		w.indexed.hold(s.Listed(), s.stopped, s.refused.done, indexTimeout, func() {
 			w.log(r).Info("The objects could not be listed in time; handlers are called before the objects are in the indices.", "namespace", namespace)
