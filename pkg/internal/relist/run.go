@@ -48,3 +48,33 @@ const patience = 10
 // jitter is the fraction by which a pause may be longer, so that watches that were interrupted
 // together do not return together.
 const jitter = 0.2
+
+// Refresh is like Interrupt, but nothing has failed: the selectors of the source have changed. The list begins at once.
+func (s *Source) Refresh() {
+	select {
+	case s.asked <- struct{}{}:
+	default: // it will begin anyway
+	}
+	s.Interrupt()
+}
+
+// isAsked reports whether Run must list the objects without a pause, once.
+func (s *Source) isAsked() bool {
+	select {
+	case <-s.asked:
+		return true
+	default:
+		return false
+	}
+}
+
+// pause waits, unless the objects must be listed at once.
+func (s *Source) pause(ctx context.Context, delay time.Duration) {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.asked:
+	case <-ctx.Done():
+	}
+}

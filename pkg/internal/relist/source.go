@@ -116,15 +116,6 @@ func (s *Source) Interrupt() {
 	}
 }
 
-// Refresh is like Interrupt, but nothing has failed: the selectors of the source have changed. The list begins at once.
-func (s *Source) Refresh() {
-	select {
-	case s.asked <- struct{}{}:
-	default: // it will begin anyway
-	}
-	s.Interrupt()
-}
-
 // Renew ends the watch, which continues from its last version with the selectors that the source has then. It does not
 // wait, and is safe for concurrent use.
 func (s *Source) Renew() {
@@ -133,27 +124,6 @@ func (s *Source) Renew() {
 	s.renewed = true
 	if s.end != nil {
 		s.end()
-	}
-}
-
-// isAsked reports whether Run must list the objects without a pause, once.
-func (s *Source) isAsked() bool {
-	select {
-	case <-s.asked:
-		return true
-	default:
-		return false
-	}
-}
-
-// pause waits, unless the objects must be listed at once.
-func (s *Source) pause(ctx context.Context, delay time.Duration) {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.asked:
-	case <-ctx.Done():
 	}
 }
 

@@ -61,8 +61,9 @@ type store[T versioned] interface {
 // newStream returns a stream that no reflector feeds yet.
 func newStream[T versioned, S store[T]](namespace string, share *kube.Share, kept S) *stream[T, S] {
 	return &stream[T, S]{
-		kept: kept, namespace: namespace, share: share, interrupt: func() {}, refresh: func() {}, renew: func() {},
+		kept: kept, namespace: namespace, share: share, interrupt: func() {}, renew: func() {},
 		listed: newMark(), refused: newMark(), ended: newMark(), changed: make(chan struct{}),
+		refresh: func() {},
 	}
 }
 
