@@ -81,12 +81,30 @@ func (s *story) judgeHolders() {
 			} else {
 				longestReleased = max(longestReleased, gap)
 			}
-			if stalled := s.leases.stalled(since, next.seen); gap > leaseDuration+handover+2*stalled {
+			limit := handover + leaseDuration*time.Duration(max(1, s.countFailures(since, next.seen)))
+			if stalled := s.leases.stalled(since, next.seen); gap > limit+2*stalled {
 				s.t.Errorf("shard %d had no holder for %s, after %s, and the API server was silent for %s: %+v", shard, gap, last.by, stalled, all)
 			}
 		}
 	}
 	s.note("shards had no holder for at most %s after a death, and %s after a release; they were lost %d times", longestDead, longestReleased, lost)
+}
+
+// countFailures returns how many replicas died or were frozen between two times. A shard can be assigned to one of them as long
+// as the others do not know that.
+func (s *story) countFailures(from, until time.Time) (failures int) {
+	isWithin := func(at time.Time) bool { return !at.Before(from) && at.Before(until) }
+	for _, died := range s.deaths {
+		if isWithin(died) {
+			failures++
+		}
+	}
+	for _, f := range s.freezes {
+		if isWithin(f.from) {
+			failures++
+		}
+	}
+	return failures
 }
 
 // judgeCalls checks that no call begins for an object of a shard that the replica does not hold.
