@@ -69,7 +69,7 @@ func runReplica() int {
 	options.Settings.Peering.Standalone = true
 	options.Settings.Posting.Disabled = true
 	options.Settings.Networking.QPS = -1
-	options.Settings.Execution.GracePeriod = 2 * time.Second
+	options.Settings.Execution.GracePeriod = 10 * time.Second // a busy machine needs time to write what is left before a move
 	options.Settings.Persistence.DiffBase = storage.AnnotationsDiffBase{IgnoredFields: []object.Path{{"spec", journalField}}}
 	options.Settings.Replicas.Shards = number
 	options.Settings.Replicas.LeaseNamespace = os.Getenv(namespaceVariable)
