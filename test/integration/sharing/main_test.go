@@ -31,6 +31,6 @@ func TestMain(m *testing.M) {
 
 // gates are the flags of API servers with and without lists and watches of shards.
 var gates = map[string]testenv.Options{
-	"the API server selects": {Flags: map[string]string{"feature-gates": "ShardedListAndWatch=true"}},
+	"the API server selects": {ShardedLists: true},
 	"the replicas select":    {},
 }
