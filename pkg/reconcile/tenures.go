@@ -114,6 +114,12 @@ func (t *tenures) all() []*tenure {
 	return slices.Collect(maps.Values(t.current))
 }
 
+// awaitEvents waits until all events are taken in that have begun to be.
+func (t *tenures) awaitEvents() {
+	t.observing.Lock()
+	t.observing.Unlock() //nolint:gocritic,staticcheck // it only waits
+}
+
 // isEnding reports whether the shard must be given up.
 func (t *tenure) isEnding() bool { return t != nil && t.holding.Err() != nil }
 
@@ -225,8 +231,9 @@ func (e *Engine) takeOver(ctx context.Context, t *tenure) {
 }
 
 const (
-	// drainPolling is the interval of looking whether a shard can be given up.
-	drainPolling = 200 * time.Millisecond
+	// minDrainPolling and maxDrainPolling limit the interval of looking whether a shard can be given up. It looks at all objects,
+	// so the interval grows.
+	minDrainPolling, maxDrainPolling = 50 * time.Millisecond, time.Second
 	// leavePolling is the interval of looking whether the timers of an object have ended.
 	leavePolling = 100 * time.Millisecond
 )
@@ -234,17 +241,18 @@ const (
 // drain ends the work on the objects of a shard, and waits for that.
 func (e *Engine) drain(t *tenure) {
 	// What was taken in before is a part of the work. Afterwards, no object begins to be handled.
-	e.tenures.observing.Lock()
-	e.tenures.observing.Unlock() //nolint:staticcheck // it waits for others
+	e.tenures.awaitEvents()
 
 	late := time.After(e.Settings.Execution.GracePeriod + DrainDelay)
+	pause := minDrainPolling
 	for !e.exiting.Load() && !e.endTenure(t) {
 		select {
 		case <-late:
 			e.reportUndrained(t)
 		default:
 		}
-		sleep.For(context.Background(), drainPolling)
+		sleep.For(context.Background(), pause)
+		pause = min(2*pause, maxDrainPolling)
 	}
 	if e.exiting.Load() { // all shards end together
 		<-e.over
