@@ -370,22 +370,23 @@ func (p *pass) leaveShard(ctx context.Context, cached *object.Snapshot) (next ne
 	e := p.engine
 	_ = e.backlog.Take(p.key) // the next holder calls event handlers for the object as it is then
 	b := p.object.background
-	switch {
-	case p.term.tenure.isLost():
-	case p.term.writes.Err() != nil: // the grace period is over
+	isLate := p.term.calls.Err() != nil // the grace period is over
+	if !p.term.tenure.isLost() {
 		if b != nil {
-			b.group.Cancel(errLeaving, stop.Moved)
-		}
-	default:
-		if b != nil {
-			b.group.Stop(stop.Moved)
+			if isLate {
+				b.group.Cancel(errLeaving, stop.Moved)
+			} else {
+				b.group.Stop(stop.Moved)
+			}
 			p.object.writes.Add(b.takeEdits()...)
 		}
 		left, err := p.writeLast(ctx, cached)
-		if err != nil || left.Needed {
+		switch {
+		case err != nil && isLate && p.object.failures >= maxLastFailures:
+			p.report.Log.Error(err, "What handlers have done to the object cannot be written before another replica takes over; that one calls them again.")
+		case err != nil || left.Needed:
 			return left, err
-		}
-		if b != nil && b.group.IsActive() {
+		case b != nil && b.group.IsActive():
 			return in(leavePolling), nil
 		}
 	}
@@ -394,6 +395,9 @@ func (p *pass) leaveShard(ctx context.Context, cached *object.Snapshot) (next ne
 	p.term.tenure.leave(e.objects.remove(p.key, p.term.tenure.reason()))
 	return nextPass{}, nil
 }
+
+// maxLastFailures is how many times writing the last outcomes can fail after the grace period.
+const maxLastFailures = 5
 
 // writeLast writes what is left of the work on an object.
 func (p *pass) writeLast(ctx context.Context, cached *object.Snapshot) (next nextPass, err error) {

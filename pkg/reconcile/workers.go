@@ -103,7 +103,9 @@ func (e *Engine) begin(ctx, kept context.Context) (t term, end func()) {
 		period := e.Settings.Execution.GracePeriod
 		reason := errors.New("the operator is stopping")
 		if errors.Is(context.Cause(ctx), errLeaving) {
-			reason = errLeaving
+			// No other replica handles the objects before all outcomes are written.
+			time.AfterFunc(period, func() { cancelCalls(errLeaving) })
+			return
 		}
 		time.AfterFunc(period-e.writingTime(), func() { cancelCalls(reason) })
 		time.AfterFunc(period, func() { cancelBoth(reason) })

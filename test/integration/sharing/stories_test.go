@@ -82,7 +82,7 @@ func TestStories(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cluster := testenv.Start(t, options)
 			for seed := *firstStory; seed < *firstStory+*stories; seed++ {
-				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { newStory(t, cluster, seed).tell(options.Flags != nil) })
+				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { newStory(t, cluster, seed).tell(cluster.HasShardedLists()) })
 			}
 		})
 	}

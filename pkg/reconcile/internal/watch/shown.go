@@ -115,6 +115,10 @@ func (w *Watcher) relist(delay time.Duration, widens bool) <-chan struct{} {
 			w.shown.next = nil
 		}
 		w.shown.mu.Unlock()
+		late := time.AfterFunc(listedSoon, func() {
+			w.Logger.Info("The objects of more shards are not handled yet: the operator waits for their lists.")
+		})
+		defer late.Stop()
 		for _, wait := range w.listAgain(one.widens) {
 			if !wait(ctx) {
 				return

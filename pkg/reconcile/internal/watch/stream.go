@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -144,8 +145,11 @@ func (s *stream[T, S]) Resync() error { return nil }
 // Listed returns a channel that is closed when the store has all initial objects.
 func (s *stream[T, S]) Listed() <-chan struct{} { return s.listed.done }
 
+// refusalPolling is the interval of looking whether a list is refused.
+const refusalPolling = time.Second
+
 // listAgain makes the reflector list the objects again, and returns a function that waits for that: until the store has a
-// list that begins after this call, or has nothing. It returns false if the context is done before.
+// list that begins after this call, or the list is refused. It returns false if the context is done before.
 func (s *stream[T, S]) listAgain() (wait func(ctx context.Context) bool) {
 	before := s.share.Lists()
 	s.refresh()
@@ -155,12 +159,8 @@ func (s *stream[T, S]) listAgain() (wait func(ctx context.Context) bool) {
 			isDone := s.replaced > before
 			changed := s.changed
 			s.mu.Unlock()
-			if isDone {
+			if isDone || s.attempts.isRefusal(s.attempts.lastError()) { // one resource must not hold up all others
 				return true
-			}
-			refused := s.refused.done
-			if s.listed.isSet() {
-				refused = nil
 			}
 			select {
 			case <-changed:
@@ -168,8 +168,7 @@ func (s *stream[T, S]) listAgain() (wait func(ctx context.Context) bool) {
 				return true
 			case <-s.ended.done:
 				return true
-			case <-refused:
-				return true
+			case <-time.After(refusalPolling):
 			case <-ctx.Done():
 				return false
 			}
