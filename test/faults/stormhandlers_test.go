@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
@@ -93,7 +95,7 @@ func (o *stormOperator) handle(id string, register func(*kopf.Change)) func(cont
 			register(c)
 			return nil
 		}
-		defer s.inCall(o, id)()
+		defer s.inCall(o, id, c.UID())()
 		dice := o.storm.dice(s.name, id, n)
 		s.interfere(o, dice)
 		s.moveDuring(ctx, o, id, dice)
@@ -125,20 +127,26 @@ func (o *stormOperator) handle(id string, register func(*kopf.Change)) func(cont
 	}
 }
 
+// insider is a handler that is being called for an object.
+type insider struct {
+	id  string
+	uid types.UID
+}
+
 // inCall notes that a handler runs, until the returned function is called: never two at once in
-// one process.
-func (s *subject) inCall(o *stormOperator, id string) (end func()) {
+// one process, and never two for one object in two processes with shards. Another object of the name can be in another shard.
+func (s *subject) inCall(o *stormOperator, id string, uid types.UID) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if other := s.inside[o]; other != "" {
-		s.breach("%s calls %s while %s runs", o.name, id, other)
+	if other := s.inside[o]; other.id != "" {
+		s.breach("%s calls %s while %s runs", o.name, id, other.id)
 	}
 	for _, other := range s.othersThan(o) {
-		if running := s.inside[other]; running != "" {
-			s.breach("%s calls %s while %s calls %s", o.name, id, other.name, running)
+		if running := s.inside[other]; running.uid == uid {
+			s.breach("%s calls %s while %s calls %s", o.name, id, other.name, running.id)
 		}
 	}
-	s.inside[o] = id
+	s.inside[o] = insider{id, uid}
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()

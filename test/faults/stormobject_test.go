@@ -53,7 +53,7 @@ type subject struct {
 	views  map[*stormOperator]*view
 	// company counts running daemons, and inside has the running calls of other handlers.
 	company map[companion]int
-	inside  map[*stormOperator]string
+	inside  map[*stormOperator]insider
 
 	// writes, reads, events, calls, changes, faults, and replacements count what has happened.
 	writes, reads, events, changes, faults, replacements int
@@ -107,7 +107,7 @@ var tiled = []string{"field_a/spec.a", "field_b/spec.b", "all", "parent/x", "par
 func newSubject(s *storm, name string) *subject {
 	o := &subject{
 		storm: s, name: name, calls: map[string]int{}, views: map[*stormOperator]*view{},
-		company: map[companion]int{}, inside: map[*stormOperator]string{},
+		company: map[companion]int{}, inside: map[*stormOperator]insider{},
 		object: testenv.NewObject("KopfExample", s.namespace, name, map[string]any{"a": int64(0), "b": int64(0)}),
 	}
 	if s.ordered && !s.statusRecords {
