@@ -79,13 +79,13 @@ func testShards(t *testing.T, p programs) {
 	g, namespace, address := gomega.NewWithT(t), cluster.Namespace(t), testenv.FreeAddress(t)
 	variables := []string{"KUBECONFIG=" + kubeconfig(t)}
 	created(t, namespace, "one")
-	about := []string{"shards", "-n", namespace}
-	g.Expect(ask(t, variables, p.example, about...)).To(gomega.HavePrefix(namespace + "/kopf-operator\n  The lease does not exist: "))
-	operator := start(t, variables, p.example, "-n", namespace, "--standalone", "--shards", "4", "--lease-namespace", namespace, "--metrics", address, "--metrics-secure")
+	about := []string{"shards", "-n", namespace, "--lease-name", "minimal"}
+	g.Expect(ask(t, variables, p.example, about...)).To(gomega.HavePrefix(namespace + "/minimal\n  The lease does not exist: "))
+	operator := start(t, variables, p.example, "-n", namespace, "--standalone", "--shards", "4", "--lease-name", "minimal", "--lease-namespace", namespace, "--metrics", address, "--metrics-secure")
 	operator.says("And here we are!")
 	operator.says("Serving metrics server")
 	g.Eventually(func() string { return ask(t, variables, p.example, about...) }).Should(gomega.And(
-		gomega.HavePrefix(namespace+"/kopf-operator\n  The replicas divide the objects into 4 shards by uid. They have renewed the lease "),
+		gomega.HavePrefix(namespace+"/minimal\n  The replicas divide the objects into 4 shards by uid. They have renewed the lease "),
 		gomega.ContainSubstring(" holds 4 shards: 0-3; renewed "), gomega.ContainSubstring("ask them by --running.\n")))
 	g.Expect(ask(t, variables, p.example, append(about, "-o", "json")...)).To(gomega.ContainSubstring(`"division": "4 shards by uid",`))
 
@@ -95,7 +95,7 @@ func testShards(t *testing.T, p programs) {
 	g.Eventually(func() string { return ask(t, variables, p.example, asked...) }).Should(gomega.And(
 		gomega.MatchRegexp(`(?m)^  - \d: .*; 1 object$`), gomega.Not(gomega.ContainSubstring("Notes"))))
 	g.Expect(ask(t, variables, p.example, append(asked, "--endpoint", "https://"+address)...)).To(gomega.MatchRegexp(`(?m)^  - \d: .*; 1 object$`))
-	g.Expect(ask(t, variables, p.example, "explain", "kopfexample/one", "-n", namespace, "--running", "--operator-namespace", namespace, "--token-file", token)).To(gomega.And(
+	g.Expect(ask(t, variables, p.example, "explain", "kopfexample/one", "-n", namespace, "--running", "--operator-namespace", namespace, "--lease-name", "minimal", "--token-file", token)).To(gomega.And(
 		gomega.ContainSubstring("Now, according to the operator at https://"+address+"\n  - The object is in shard "), gomega.ContainSubstring("  - Nothing is due for the object.\n")))
 	forgotten := start(t, variables, p.example, append(about, "--running")...)
 	forgotten.ends(2)
