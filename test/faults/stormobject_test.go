@@ -219,9 +219,15 @@ func (s *subject) forget() {
 	clear(s.ended)
 	clear(s.successes)
 	clear(s.resumed)
+	s.forgetDeletion()
+}
+
+// forgetDeletion forgets what has been done for the deletion and was not stored. The subject is locked.
+func (s *subject) forgetDeletion() {
 	for id, recorded := range s.said {
 		if !recorded {
 			delete(s.said, id)
+			delete(s.ended, id)
 		}
 	}
 }

@@ -103,6 +103,9 @@ func (s *subject) handOver(o *stormOperator) {
 	if s.storm.shards > 0 && s.handledBy != o {
 		s.note("%s handles the object", o.name)
 		s.handledBy = o
+		if s.policy.used {
+			s.forgetDeletion() // what could not be stored of it was in the memory of the last one
+		}
 		delete(s.resumed, o) // it can have handled the object before the last one
 		s.ledger.Loosen("limited")
 	}

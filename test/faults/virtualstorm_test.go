@@ -68,7 +68,7 @@ func shareStorms(t *testing.T) {
 	for first := range step {
 		processes.Go(func() {
 			process := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestVirtualStorm$", "-test.timeout", limit.String(),
-				"-virtual-seeds", fmt.Sprint(*virtualSeeds), "-share", fmt.Sprintf("%d/%d", first+1, step))
+				"-virtual-seeds", fmt.Sprint(*virtualSeeds), "-share", fmt.Sprintf("%d/%d", first+1, step), fmt.Sprintf("-sharing=%t", *sharing))
 			process.Env = append(os.Environ(), "GOMAXPROCS=1", testenv.Server+"="+testenv.InMemory)
 			if output, err := process.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, output)

@@ -86,7 +86,7 @@ func TestWatchesShowTheirShare(t *testing.T) {
 	}{
 		{shards.SetOf(0), metav1.ListOptions{SendInitialEvents: &initial}, []string{own, others, others}, "0x8000000000000000", 0},
 		{shards.SetOf(0, 1), metav1.ListOptions{ResourceVersion: "7"}, []string{own, others, others}, "0x8000000000000000", 0}, // without a list
-		{shards.SetOf(1), metav1.ListOptions{ResourceVersion: "7"}, []string{others, others}, "metadata.name=-", 1}, // one for both of others
+		{shards.SetOf(1), metav1.ListOptions{ResourceVersion: "7"}, []string{others, others}, "metadata.name=-", 1},            // one for both of others
 	} {
 		wanted = step.wanted
 		step.options.AllowWatchBookmarks = true
