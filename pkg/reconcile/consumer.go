@@ -20,6 +20,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
@@ -196,7 +197,7 @@ func (c consumer) Forget(ctx context.Context, watched *watch.Resource, stream ob
 		r.indexer.Close()
 	}
 	_ = wait.PollUntilContextCancel(ctx, forgetPolling, true, func(context.Context) (bool, error) {
-		return !r.leaving.areDaemonsRunning() && len(e.objects.in(stream)) == 0, nil
+		return !r.leaving.has((*daemons.Group).HasRunningDaemons) && len(e.objects.in(stream)) == 0, nil
 	})
 }
 

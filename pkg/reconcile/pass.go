@@ -245,7 +245,7 @@ func (p *pass) begin(ctx context.Context) (next nextPass, err error) {
 	defer p.endIfGone()
 
 	cached := p.engine.cached(p.resource, p.key)
-	if p.term.tenure.isEnding() {
+	if cached != nil && p.term.tenure.isEnding() {
 		return p.leaveShard(ctx, cached)
 	}
 	if last := p.vanished(cached); last != nil {

@@ -34,10 +34,7 @@ func (e *Engine) joinRollouts(ctx context.Context, t *tenure) {
 		if len(r.Revised) == 0 {
 			continue
 		}
-		objects := slices.DeleteFunc(r.Objects(), func(snapshot *object.Snapshot) bool {
-			return e.Division.Of(snapshot.GetNamespace(), snapshot.GetUID()) != t.shard
-		})
-		reportCensus(e.Logger.WithValues("shard", t.shard), e.revisions.Join(r.Name, r.Revised, e.subjectsOf(ctx, r, objects)))
+		reportCensus(e.Logger.WithValues("shard", t.shard), e.revisions.Join(r.Name, r.Revised, e.subjectsOf(ctx, r, e.objectsIn(r, t.shard))))
 	}
 }
 

@@ -45,8 +45,8 @@ type tenure struct {
 
 	mu      sync.Mutex
 	workers *workers // of the term
-	term    term
-	end     func() // ends the term
+	term    *term    // passes of earlier workers keep theirs
+	end     func()   // ends the term
 }
 
 // Lease says whether this replica holds a shard. It is safe for concurrent use.
@@ -134,9 +134,9 @@ func (t *tenure) termIn(w *workers) *term {
 		t.endTerm()
 		ctx, cancel := context.WithCancelCause(w.active)
 		stop := context.AfterFunc(t.holding, func() { cancel(errLeaving) })
-		var end func()
-		t.term, end = w.engine.begin(ctx, t.kept)
-		t.term.tenure = t
+		begun, end := w.engine.begin(ctx, t.kept)
+		begun.tenure = t
+		t.term = &begun
 		t.workers = w
 		t.end = func() {
 			stop()
@@ -144,7 +144,7 @@ func (t *tenure) termIn(w *workers) *term {
 			cancel(nil)
 		}
 	}
-	return &t.term
+	return t.term
 }
 
 // endTerm ends the term of the last workers. The lock is held.
@@ -175,14 +175,9 @@ func (e *Engine) cached(r *resource, key object.Key) *object.Snapshot {
 }
 
 // HoldShard handles the objects of a shard until the context is done, and returns when nothing handles them anymore: handlers
-// end as at a shutdown. If the Lease is lost, another replica may handle the objects already: handlers are canceled, and
+// end as at a shutdown. The engine must be ready. If the Lease is lost, another replica may handle the objects already: handlers are canceled, and
 // nothing is written. Code of users that never returns holds HoldShard up for ever.
 func (e *Engine) HoldShard(ctx context.Context, shard int, lease Lease) {
-	select {
-	case <-e.Ready():
-	case <-ctx.Done():
-		return
-	}
 	began := time.Now()
 	if e.watcher.Show(ctx, shard) {
 		kept, lose := context.WithCancelCause(e.abortContext)
@@ -208,18 +203,17 @@ func (e *Engine) HoldShard(ctx context.Context, shard int, lease Lease) {
 // takeOver begins to handle the objects of a shard, as after a start.
 func (e *Engine) takeOver(ctx context.Context, t *tenure) {
 	e.joinRollouts(ctx, t)
-	e.tenures.put(t)
-	q := e.currentQueue()
-	for _, r := range e.resources.all() {
-		if r.isObservedOnly() {
-			continue
+	handled := slices.DeleteFunc(e.resources.all(), (*resource).isObservedOnly)
+	for _, r := range handled {
+		for _, snapshot := range e.objectsIn(r, t.shard) {
+			e.whenFree(r.Key(snapshot), (*objectState).reopen, func(a *abandoned) { a.reopened = true })
 		}
-		for _, snapshot := range r.Objects() {
-			if e.tenures.ofSnapshot(snapshot) != t {
-				continue
-			}
+	}
+	e.tenures.put(t) // from here on, passes own the states
+	q := e.currentQueue()
+	for _, r := range handled {
+		for _, snapshot := range e.objectsIn(r, t.shard) { // also those that a watch has shown meanwhile
 			key := r.Key(snapshot)
-			e.whenFree(key, (*objectState).reopen, func(a *abandoned) { a.reopened = true })
 			if len(r.events) > 0 { // what the list has shown was not for this replica yet
 				e.backlog.Push(key, object.WatchEvent{Snapshot: snapshot})
 			}
@@ -228,6 +222,13 @@ func (e *Engine) takeOver(ctx context.Context, t *tenure) {
 			}
 		}
 	}
+}
+
+// objectsIn returns the known objects of a resource that are in a shard.
+func (e *Engine) objectsIn(r *resource, shard int) []*object.Snapshot {
+	return slices.DeleteFunc(r.Objects(), func(snapshot *object.Snapshot) bool {
+		return e.Division.Of(snapshot.GetNamespace(), snapshot.GetUID()) != shard
+	})
 }
 
 const (
@@ -282,7 +283,7 @@ func (e *Engine) endTenure(t *tenure) (ended bool) {
 		}
 	}
 	t.asked = q
-	if len(left) > 0 || t.leaving.areActive() {
+	if len(left) > 0 || t.leaving.has((*daemons.Group).IsActive) {
 		return false
 	}
 	e.tenures.remove(t)
@@ -348,20 +349,19 @@ func (w *workers) termOf(r *resource, key object.Key) *term {
 		return &w.term
 	}
 	snapshot := r.Cached(key.NamespacedName)
-	switch {
-	case snapshot == nil:
+	if snapshot == nil {
 		return &w.term // to forget what is known of it
-	case !e.isOthers(snapshot):
-		t := e.tenures.ofSnapshot(snapshot)
-		if t == nil { // it has just ended
-			return nil
-		}
-		return t.termIn(w)
-	case e.objects.has(key) && e.objects.of(key).writes.UID() != "" && e.objects.of(key).writes.UID() != snapshot.GetUID():
-		return &w.term // another object, in another shard, has replaced it
-	default:
-		return nil
 	}
+	if t := e.tenures.ofSnapshot(snapshot); t != nil {
+		return t.termIn(w)
+	}
+	if e.objects.has(key) {
+		known := e.objects.of(key).writes.UID()
+		if known != "" && known != snapshot.GetUID() {
+			return &w.term // another object, in another shard, has replaced it
+		}
+	}
+	return nil
 }
 
 // leaveShard ends the work on an object that another replica must handle.
@@ -435,19 +435,10 @@ func (g *groups) add(group *daemons.Group) {
 	g.all = append(g.all, group)
 }
 
-// areActive reports whether any of the handlers has not returned yet.
-func (g *groups) areActive() bool {
+// has reports whether the function still holds for any of the groups. It forgets the others.
+func (g *groups) has(still func(*daemons.Group) bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.all = slices.DeleteFunc(g.all, func(group *daemons.Group) bool { return !group.IsActive() })
-	return len(g.all) > 0
-}
-
-// areDaemonsRunning reports whether any of the daemons must return before their resource can be watched in another
-// version.
-func (g *groups) areDaemonsRunning() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.all = slices.DeleteFunc(g.all, func(group *daemons.Group) bool { return !group.HasRunningDaemons() })
+	g.all = slices.DeleteFunc(g.all, func(group *daemons.Group) bool { return !still(group) })
 	return len(g.all) > 0
 }

@@ -27,7 +27,6 @@ import (
 // withoutRoles contains the examples without a command that prints roles, with the reason. They run
 // as an administrator.
 var withoutRoles = map[string]string{
-	"23-shards":   "the command rbac does not print the permissions for the leases of shards yet",
 	"12-embedded": "the application embeds operators, and has no commands of kopf",
 	"typed":       "the program is a manager with flags only; examples/kubebuilder shows how to add the commands, and its tests run it under its role",
 }

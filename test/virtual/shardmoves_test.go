@@ -245,7 +245,7 @@ func TestMovedObjectsAreResumed(t *testing.T) {
 		all := map[string]map[types.UID]*seen{}
 		attempts := map[types.UID][]string{}
 		m.declare = func(by string, r *kopf.Registry) {
-			all[by] = map[types.UID]*seen{}
+			m.locked(func() { all[by] = map[types.UID]*seen{} })
 			of := func(uid types.UID) *seen {
 				if all[by][uid] == nil {
 					all[by][uid] = &seen{}

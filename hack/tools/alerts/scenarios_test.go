@@ -134,7 +134,7 @@ func ofOperators() []scenario {
 		short("KopfSeveralActiveReplicas", "an update", leading("1x90")+ofPod("b", leading("_x9 1x4 stale")+paused("0x90"))),
 		below("KopfSeveralActiveReplicas", "one is paused", leading("1x90")+ofPod("b", leading("1x90")+paused("1x90"))),
 		below("KopfSeveralActiveReplicas", "two share the objects", leading("1x90")+ofPod("b", leading("1x90")+paused("0x90"))+metric("kopf_shards_configured", "", "16x90")),
-		on("KopfShardsUnheld", "nobody takes one", unheld("0x10 30+60x80")+ofPod("b", unheld("0x10 30+60x80")), minutes(13, 89), "2m 30s"),
+		on("KopfShardsUnheld", "no replica takes one", unheld("0x10 30+60x80")+ofPod("b", unheld("0x10 30+60x80")), minutes(13, 89), "2m 30s"),
 		short("KopfShardsUnheld", "a killed replica with a long lease", unheld("0x10 80 0x80")+ofPod("b", unheld("0x10 80 0x80"))),
 		below("KopfShardsUnheld", "only one that is cut off sees none", unheld("0x10 30+60x80")+ofPod("b", unheld("0x90"))),
 		on("KopfShardsOverdue", "a handler does not return", ownShards("overdue", "0x10 2x80"), minutes(16, 89), "2 shards"),
