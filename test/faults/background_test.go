@@ -23,7 +23,9 @@ func (h *history) appears(o *operator, t *kopf.Task) bool {
 	if h.company[o]++; h.company[o] > 1 {
 		h.breach("%s runs %d daemons at the same time", o.name, h.company[o])
 	}
-	if h.committed.body == nil || !contains(h.committed.body.Finalizers(), ourFinalizer) {
+	// A watch can show the finalizer before the response to the write arrives, and a daemon can be started with an older
+	// version than that of the write.
+	if !contains(t.Body().Finalizers(), ourFinalizer) && !h.committed.isHeld() {
 		h.breach("a daemon was started before the finalizer was there")
 	}
 	return true
@@ -42,7 +44,7 @@ func (h *history) leaves(o *operator, t *kopf.Task) {
 // judgeCompany checks that an object is held while a daemon runs for it. While operators
 // overlap, neither can know the other's daemon.
 func (h *history) judgeCompany(operator string, after state) {
-	if h.overlap || contains(after.body.Finalizers(), ourFinalizer) {
+	if h.overlap || after.isHeld() {
 		return
 	}
 	for o, running := range h.company {
@@ -82,7 +84,7 @@ func (o *operator) observe(_ context.Context, t *kopf.Tick) error {
 func withCompany(s stage) stage {
 	handled := s.reached
 	s.reached = func(r *run, now state) bool {
-		if !handled(r, now) || !contains(now.body.Finalizers(), ourFinalizer) {
+		if !handled(r, now) || !now.isHeld() {
 			return false
 		}
 		wanted, _ := now.body.Spec().String("field")

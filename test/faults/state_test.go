@@ -101,9 +101,12 @@ func (s state) isLeftOver(r *storage.Record) bool {
 	return false
 }
 
+// isHeld reports whether the object has the finalizer.
+func (s state) isHeld() bool { return s.body != nil && contains(s.body.Finalizers(), ourFinalizer) }
+
 // released reports whether the operator no longer holds the deletion.
 func (s state) released() bool {
-	return s.body != nil && s.body.Deleting() && !contains(s.body.Finalizers(), ourFinalizer)
+	return s.body != nil && s.body.Deleting() && !s.isHeld()
 }
 
 // handled reports whether the object needs no more work.

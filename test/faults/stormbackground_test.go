@@ -78,7 +78,7 @@ func (s *subject) accompanied(c companion) bool {
 			s.breach("%s starts a daemon while that of %s runs", c.by.name, other.name)
 		}
 	}
-	if s.uid == c.uid && s.storm.strict() && (s.committed.body == nil || !contains(s.committed.body.Finalizers(), ourFinalizer)) {
+	if s.uid == c.uid && s.storm.strict() && !s.committed.isHeld() {
 		s.breach("a daemon was started before the finalizer was there")
 	}
 	return true

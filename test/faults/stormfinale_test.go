@@ -54,7 +54,7 @@ func (s *subject) inherit(dice *rand.Rand) {
 // unlabel removes the need for the finalizer.
 func (s *subject) unlabel(*rand.Rand) {
 	s.relabel(func(labels map[string]string) { labels["on"] = "yes" })
-	if s.await(func(now state) bool { return contains(now.body.Finalizers(), ourFinalizer) }) {
+	if s.await(state.isHeld) {
 		s.relabel(func(labels map[string]string) { labels["on"] = "no" })
 	}
 }

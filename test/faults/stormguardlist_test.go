@@ -88,7 +88,7 @@ var stormGuards = map[string]guard{
 		file: "handover.go", code: "\t\tif p.suspend != nil {\n\t\t\tp.suspend()\n\t\t}\n", instead: "",
 	},
 	"a shard: it is released when its objects are left": {
-		file: "tenures.go", code: "if len(left) > 0 || t.leaving.areActive() {", instead: "if len(left) < 0 && t.leaving.areActive() {",
+		file: "tenures.go", code: "if len(left) > 0 || t.leaving.has((*daemons.Group).IsActive) {", instead: "if len(left) < 0 && t.leaving.has((*daemons.Group).IsActive) {",
 	},
 	"a shard: the work on its objects is written before it is released": {
 		file: "tenures.go", code: "left, err := p.writeLast(ctx, cached)", instead: "left, err := nextPass{}, error(nil)",

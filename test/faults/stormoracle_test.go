@@ -154,7 +154,7 @@ func (s *subject) rested() error {
 		err = fmt.Errorf("the base is not the last state:\n%s", now.text())
 	case len(s.leftovers(now)) > 0:
 		err = fmt.Errorf("something is left over: %v\n%s", s.leftovers(now), now.text())
-	case contains(now.body.Finalizers(), ourFinalizer) != s.needsFinalizer(now.body):
+	case now.isHeld() != s.needsFinalizer(now.body):
 		err = fmt.Errorf("the finalizer is not as it must be:\n%s", now.text())
 	default:
 		err = errors.Join(s.isAccompanied(now), s.isHonored(now), s.isFamilyWhole(now), s.hasRun(now))

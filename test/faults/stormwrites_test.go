@@ -200,7 +200,7 @@ func (w *stormWrite) hasLists() bool { return w.storm.lists && w.isMortal() }
 // releases reports whether the write removes our finalizer from an object that is deleted.
 func (w *stormWrite) releases() bool {
 	s := w.subject
-	return s.deleting && s.committed.body != nil && contains(s.committed.body.Finalizers(), ourFinalizer) &&
+	return s.deleting && s.committed.isHeld() &&
 		bytes.Contains(w.body(), []byte(`"finalizers":[`)) && !bytes.Contains(w.body(), []byte(ourFinalizer))
 }
 
