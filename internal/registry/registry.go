@@ -343,6 +343,24 @@ func (h Handlers) TakenBack(observed *handler.Cause, selected Handlers, isRetryi
 	return found
 }
 
+// Followed returns the handlers that have ended and that selected ones follow in an order, without those that are selected
+// anyway: the change that they were for was taken back.
+func (h Handlers) Followed(selected Handlers, hasEnded func(id string) bool) Handlers {
+	isFollowed := func(d *handler.Declaration) bool {
+		return slices.ContainsFunc(selected, func(other *handler.Declaration) bool {
+			return slices.ContainsFunc(other.After, d.IsCalled) || slices.ContainsFunc(other.AfterFailure, d.IsCalled)
+		})
+	}
+	var found Handlers
+	for _, d := range h {
+		isD := func(other *handler.Declaration) bool { return other.ID == d.ID }
+		if isFollowed(d) && hasEnded(d.ID) && !slices.ContainsFunc(selected, isD) && !slices.ContainsFunc(found, isD) {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
 // InScope reports whether any of these handlers handles the object.
 func (h Handlers) InScope(cause *handler.Cause) bool {
 	return slices.ContainsFunc(h, func(d *handler.Declaration) bool { return d.InScope(cause) })

@@ -28,6 +28,10 @@ type Cycle struct {
 	At map[string]int
 	// Ordered contains the ids of ended handlers whose sub-handlers follow each other.
 	Ordered []string
+	// Again contains the sorted ids of the handlers that have seen a later state than the one at which they
+	// count as ended, or than the base, with those of their sequence. The object can return to the earlier state, so they must be called
+	// again without a change.
+	Again []string
 	// Since is the time of the first pass in a cycle of the former format, which has no
 	// token. Records that were started later do not belong to it.
 	Since time.Time
@@ -44,6 +48,7 @@ type wireCycle struct {
 	At     map[string]int    `json:"at,omitempty"`
 
 	Ordered []string `json:"ordered,omitempty"`
+	Again   []string `json:"again,omitempty"`
 }
 
 // emptyState is the smallest stored state.
@@ -51,20 +56,13 @@ var emptyState = json.RawMessage("{}")
 
 // EncodeCycle returns the text that stores a cycle: JSON on one line. If the limit is above
 // zero, it is the maximum size in bytes. What does not fit is hashed as in EncodeBase, or left
-// out: the latest states first, so that their handlers count as ended at an earlier state. It
+// out: the latest states first, so that their handlers count as ended at an earlier state, and are called again. It
 // fails only if the limit leaves no room even for the hashes of the first state.
 func EncodeCycle(body *object.Body, c *Cycle, limit int) (string, error) {
 	for n := len(c.States); ; n-- {
 		shortened := c
 		if n < len(c.States) {
-			at := maps.Clone(c.At)
-			for id, index := range at {
-				at[id] = min(index, n-1)
-				if n == 0 {
-					delete(at, id)
-				}
-			}
-			shortened = &Cycle{Token: c.Token, First: c.First, States: c.States[:n], At: at, Ordered: c.Ordered}
+			shortened = c.shortened(n)
 		}
 		text, err := shortened.encode(body, limit)
 		if err == nil || n == 0 {
@@ -73,15 +71,37 @@ func EncodeCycle(body *object.Body, c *Cycle, limit int) (string, error) {
 	}
 }
 
+// shortened returns the cycle with some of the states.
+func (c *Cycle) shortened(states int) *Cycle {
+	short := *c
+	short.States = c.States[:states]
+	short.At = maps.Clone(c.At)
+	short.Again = slices.Clone(c.Again)
+	for id, index := range c.At {
+		if index < states {
+			continue
+		}
+		short.Again = append(short.Again, id)
+		short.At[id] = states - 1
+		if states == 0 {
+			delete(short.At, id)
+		}
+	}
+	slices.Sort(short.Again)
+	short.Again = slices.Compact(short.Again)
+	return &short
+}
+
 // encode encodes the cycle. If the whole does not fit, each state gets an equal share of the room.
 func (c *Cycle) encode(body *object.Body, limit int) (string, error) {
 	text, err := c.encodeStates(body, 0)
 	if err != nil || limit <= 0 || len(text) <= limit {
 		return text, err
 	}
-	empty, err := wire.Compact(wireCycle{
-		Token: c.Token, First: emptyState, At: c.At, States: slices.Repeat([]json.RawMessage{emptyState}, len(c.States)), Ordered: c.Ordered,
-	})
+	withoutStates := c.wire()
+	withoutStates.First = emptyState
+	withoutStates.States = slices.Repeat([]json.RawMessage{emptyState}, len(c.States))
+	empty, err := wire.Compact(withoutStates)
 	if err != nil {
 		return "", err
 	}
@@ -93,9 +113,14 @@ func (c *Cycle) encode(body *object.Body, limit int) (string, error) {
 	return text, err
 }
 
+// wire returns the stored form without the states.
+func (c *Cycle) wire() wireCycle {
+	return wireCycle{Token: c.Token, At: c.At, Ordered: c.Ordered, Again: c.Again}
+}
+
 // encodeStates encodes the cycle with the same limit for each state.
 func (c *Cycle) encodeStates(body *object.Body, limit int) (string, error) {
-	stored := wireCycle{Token: c.Token, At: c.At, Ordered: c.Ordered}
+	stored := c.wire()
 	text, _, err := EncodeBase(body, c.First, limit)
 	if err != nil {
 		return "", err
@@ -146,18 +171,31 @@ func DecodeCycle(body *object.Body, text string) (*Cycle, error) {
 		}
 		c.At[id] = int(i)
 	}
-	ordered, isList := decoded["ordered"].([]any)
-	if !isList && decoded["ordered"] != nil {
-		return nil, errors.New("the handlers with an order are not a list")
+	c.Ordered, err = decodeIDs(decoded, "ordered")
+	if err != nil {
+		return nil, err
 	}
-	for _, one := range ordered {
-		id, isText := one.(string)
-		if !isText {
-			return nil, errors.New("the id of a handler with an order is not a text")
-		}
-		c.Ordered = append(c.Ordered, id)
+	c.Again, err = decodeIDs(decoded, "again")
+	if err != nil {
+		return nil, err
 	}
 	return c, nil
+}
+
+// decodeIDs returns the ids of handlers in a field.
+func decodeIDs(decoded map[string]any, field string) (ids []string, err error) {
+	list, isList := decoded[field].([]any)
+	if !isList && decoded[field] != nil {
+		return nil, fmt.Errorf("the field %q is not a list", field)
+	}
+	for _, one := range list {
+		id, isText := one.(string)
+		if !isText {
+			return nil, fmt.Errorf("an id in the field %q is not a text", field)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }
 
 func decodeState(body *object.Body, value any) (object.Essence, error) {

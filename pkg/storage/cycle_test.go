@@ -3,6 +3,7 @@ package storage_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,12 +43,13 @@ func TestCycleIsShortenedToItsLimit(t *testing.T) {
 		limit  int
 		states int
 		at     map[string]int
+		again  []string
 		hashed bool
 	}{
-		"everything fits":                       {len(whole), 3, map[string]int{"a": 0, "b": 1, "c": 2}, false},
-		"the values are hashed":                 {len(whole) - 1, 3, map[string]int{"a": 0, "b": 1, "c": 2}, true},
-		"the last state is left out":            {270, 2, map[string]int{"a": 0, "b": 1, "c": 1}, true},
-		"all states but the first are left out": {120, 0, nil, true},
+		"everything fits":                       {len(whole), 3, map[string]int{"a": 0, "b": 1, "c": 2}, nil, false},
+		"the values are hashed":                 {len(whole) - 1, 3, map[string]int{"a": 0, "b": 1, "c": 2}, nil, true},
+		"the last state is left out":            {280, 2, map[string]int{"a": 0, "b": 1, "c": 1}, []string{"c"}, true},
+		"all states but the first are left out": {145, 0, nil, []string{"a", "b", "c"}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -59,6 +61,9 @@ func TestCycleIsShortenedToItsLimit(t *testing.T) {
 			noError(t, err)
 			if len(c.States) != test.states || len(c.At) != len(test.at) || len(test.at) > 0 && !reflect.DeepEqual(c.At, test.at) {
 				t.Errorf("got %d states, %v", len(c.States), c.At)
+			}
+			if !slices.Equal(c.Again, test.again) {
+				t.Errorf("%q have ended later", c.Again)
 			}
 			if object.Equal(c.First, sized(99)) || !object.Equal(c.First, sized(100)) {
 				t.Errorf("got %v", c.First)
@@ -88,6 +93,8 @@ func TestBrokenCycles(t *testing.T) {
 		"an index is too large":            `{"cycle":"1","first":{},"states":[{}],"at":{"a":1}}`,
 		"an index is too small":            `{"cycle":"1","first":{},"states":[{}],"at":{"a":-2}}`,
 		"an index is no integer":           `{"cycle":"1","first":{},"states":[{}],"at":{"a":"0"}}`,
+		"the ids to call again are none":   `{"cycle":"1","first":{},"again":"a"}`,
+		"an id to call again is no text":   `{"cycle":"1","first":{},"again":[1]}`,
 		"the hashes of a state are broken": `{"cycle":"1","first":{"kopf-hashed":7}}`,
 	}
 	for name, text := range tests {

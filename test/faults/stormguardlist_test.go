@@ -7,7 +7,7 @@ var stormGuards = map[string]guard{
 		file: "internal/plan/plan.go", code: "case len(p.Diff) > 0 || p.Cycle.Progress.Stored().HasOpen(cause.Update):", instead: "case len(p.Diff) > 0:",
 	},
 	"a cycle: handlers of a change that was taken back are called again": {
-		file: "internal/plan/selection.go", code: "return append(selected, f.Handlers.Changing.TakenBack(&p.Cause, selected, p.Cycle.Progress.IsRetrying)...)", instead: "return selected",
+		file: "internal/plan/selection.go", code: "selected = append(selected, f.Handlers.Changing.TakenBack(&p.Cause, selected, p.Cycle.Progress.IsRetrying)...)", instead: "",
 	},
 	"a cycle: changes during it are handled after it": {
 		file: "decision.go", code: "if edited || outcome.ChangedByOthers || !c.Cycle.Settled {", instead: "if edited && outcome.ChangedByOthers {",

@@ -175,7 +175,7 @@ func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool
 		s.ledger.Loosen(id) // outcomes that are not stored yet can be lost with the damage
 	}
 	switch {
-	case id == "parent" || id == "timed" || hasOrder(id) || s.loose[id] || !s.tiles(c): // no call may show the end of the time, or that it was skipped
+	case id == "parent" || id == "timed" || isInSequence(id) || s.loose[id] || !s.tiles(c): // no call may show the end of the time, or that it was skipped
 	case id == "resumed" || strings.HasPrefix(id, "parent/"):
 		s.ledger.Repeat(id, before, after)
 	default:

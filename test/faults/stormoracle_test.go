@@ -309,7 +309,7 @@ func lastOf(body *object.Body) map[string]string {
 	all := stateOf(object.NewValue(map[string]any{"spec": spec, "metadata": body.Raw()["metadata"]}))
 	last := map[string]string{
 		"field_a/spec.a": textOf(a), "field_b/spec.b": textOf(b),
-		"all": all, "updated": all, "resumed": all, "parent/x": all, "parent/y": all, "parent/field/spec.a": textOf(a),
+		"all": all, "first": all, "updated": all, "resumed": all, "parent/x": all, "parent/y": all, "parent/field/spec.a": textOf(a),
 	}
 	if body.Labels()["on"] == "yes" {
 		last["labeled"] = all

@@ -20,7 +20,12 @@ var (
 	followsFailure = map[string][]string{"rescue": {"first", "second"}}
 )
 
-func hasOrder(id string) bool { return follows[id] != "" || followsFailure[id] != nil }
+// isInSequence reports whether a handler is one of those. A sequence handles each change as a whole: a handler that is ahead of
+// the others sees a part of it again, and one that has seen a state that comes back after the others have handled it
+// begins at theirs.
+func isInSequence(id string) bool {
+	return id == "first" || follows[id] != "" || followsFailure[id] != nil
+}
 
 const (
 	// missedRuns is how many runs an object has missed: one for each year.

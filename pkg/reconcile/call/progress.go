@@ -24,6 +24,7 @@ type State struct {
 	follows     map[string]string // why others have failed that the handler follows, by their ids as it declares them
 	postponed   time.Time         // the handler must not be called before, for a reason that is not stored
 	ahead       bool              // the handler is ahead of the cycle, without a stored record
+	again       bool              // the handler has seen a later state than the base
 	registered  bool              // the handler is a sub-handler that its parent has registered in this pass
 	ordersSubs  bool              // the handler has registered sub-handlers in this pass that follow each other
 	stale       bool              // what is stored belongs to an earlier cycle
@@ -228,6 +229,10 @@ func (p *Progress) SetAhead(id string, purpose cause.Reason) {
 	}
 }
 
+// CallAgain records that a handler has seen a later state of the object than the base: it is called in this cycle, also if nothing
+// has changed since the base.
+func (p *Progress) CallAgain(id string) { p.Load(id).again = true }
+
 // Refer records a sub-handler that is ahead of the cycle: if its declared handler gets a new record, it refers
 // to that of the sub-handler, too.
 func (p *Progress) Refer(top, id string) {
@@ -374,13 +379,13 @@ func (p *Progress) IsOpen(id string) bool {
 }
 
 // IsRetrying reports whether the handler or one of its sub-handlers was called in the cycle of
-// this purpose, and must be called again.
+// this purpose, or has seen a later state than the base, and must be called again.
 func (p *Progress) IsRetrying(id string, purpose cause.Reason) bool {
 	isRetrying := func(id string) bool {
 		state := p.Load(id)
-		return state.Purpose == purpose && state.Retries > 0 && !state.Finished()
+		return !state.Finished() && (state.again || state.Purpose == purpose && state.Retries > 0)
 	}
-	return isRetrying(id) || !p.Load(id).Finished() && slices.ContainsFunc(p.Load(id).Subrefs, isRetrying)
+	return isRetrying(id) || !p.Load(id).Finished() && slices.ContainsFunc(p.Load(id).AllSubrefs(), isRetrying)
 }
 
 // NextDelay returns the time until the next handler of the cycle is due. It reports

@@ -118,6 +118,11 @@ func TestIsRetrying(t *testing.T) {
 			if got := progressOf(test.records).IsRetrying("a", cause.Update); got != test.want {
 				t.Errorf("got %v", got)
 			}
+			again := progressOf(test.records)
+			again.CallAgain("a")
+			if got := again.IsRetrying("a", cause.Update); got == again.Load("a").Finished() {
+				t.Errorf("got %v for a handler that must be called again", got)
+			}
 		})
 	}
 }

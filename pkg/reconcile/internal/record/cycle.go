@@ -51,13 +51,17 @@ func (c *Cycle) Difference() (before, after object.Essence, difference diff.Diff
 }
 
 // Reopen adds what earlier passes have stored about the cycle, if it is open: the handlers that are
-// ahead of it.
+// ahead of it, and those that must be called again.
 func (c *Cycle) Reopen(stored Stored) {
 	if stored.Open == nil || !c.Reason.IsChange() || !c.Progress.Stored().HasOpen(c.Reason) {
 		return
 	}
 	for id := range stored.Open.At {
 		c.Progress.SetAhead(id, c.Reason)
+		c.Progress.Refer(c.TopOf(id), id)
+	}
+	for _, id := range stored.Open.Again {
+		c.Progress.CallAgain(id)
 		c.Progress.Refer(c.TopOf(id), id)
 	}
 }

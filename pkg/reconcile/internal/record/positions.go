@@ -29,7 +29,7 @@ import (
 // Thus, no handler sees a change twice, and none misses one.
 
 // maxStates is the maximum number of states that are stored after the first one. Handlers
-// that end at later states count as ended at the last one, and see some changes twice.
+// that end at later states count as ended at the last one, and are called again.
 const maxStates = 8
 
 // first is the index of a cycle's first state, in front of its States.
@@ -49,13 +49,21 @@ func (c *Cycle) withEnds(kept *storage.Cycle, token string, overtaken []string) 
 	}
 	open := &storage.Cycle{Token: cmp.Or(c.Progress.Stored().TokenOf(c.Reason), token), First: c.New}
 	if kept != nil {
-		open = &storage.Cycle{
-			Token: cmp.Or(kept.Token, token), First: kept.First, States: slices.Clip(kept.States), At: maps.Clone(kept.At), Ordered: kept.Ordered,
-		}
+		copied := *kept
+		open = &copied
+		open.Token = cmp.Or(kept.Token, token)
+		open.States = slices.Clip(kept.States)
+		open.At = maps.Clone(kept.At)
+		open.Again = slices.Clone(kept.Again)
 	}
 	own := addState(open, c.New)
+	isLater := !object.Equal(c.New, stateAt(open, own))
 	for _, id := range ended {
 		setPosition(open, id, own)
+		open.Again = slices.DeleteFunc(open.Again, func(other string) bool { return other == id })
+		if isLater {
+			open.Again = withID(open.Again, id)
+		}
 		if c.Progress.OrdersSubhandlers(id) {
 			open.Ordered = withID(open.Ordered, id)
 		}
@@ -79,7 +87,8 @@ func (c *Cycle) abandoned(parent string) []string {
 	})
 }
 
-// addState adds a state to the cycle unless it has it, and returns its index.
+// addState adds a state to the cycle unless it has it, and returns its index. If there are too many, it returns that of the last
+// one.
 func addState(c *storage.Cycle, state object.Essence) int {
 	if object.Equal(state, c.First) {
 		return first
@@ -91,6 +100,14 @@ func addState(c *storage.Cycle, state object.Essence) int {
 		c.States = append(c.States, state)
 	}
 	return len(c.States) - 1
+}
+
+// stateAt returns the state with an index.
+func stateAt(c *storage.Cycle, index int) object.Essence {
+	if index == first {
+		return c.First
+	}
+	return c.States[index]
 }
 
 // position returns the position of a handler that has ended.
@@ -138,16 +155,17 @@ func (c *Cycle) end(kept *storage.Cycle, token string) ending {
 	}
 	now := addState(open, c.New)
 	e := ending{base: open.First}
-	if len(open.States) == 0 {
+	if len(open.States) == 0 && len(open.Again) == 0 {
 		return e
 	}
-	positions := c.positions(open, now)
+	positions, together := c.positions(open, now)
 	begin := 0
 	for begin < len(open.States) && !c.isAnyDue(positions, begin, e.base, open.States[begin]) {
 		e.base = open.States[begin]
 		begin++
 	}
 	c.openNext(&e, open.States, begin, positions, token)
+	c.callAgain(&e, open, begin-1, positions, together, token)
 	return e
 }
 
@@ -155,9 +173,9 @@ func (c *Cycle) end(kept *storage.Cycle, token string) ending {
 // they are not due for the current state. A sub-handler is where its parent has ended. A handler
 // whose change was taken back before it was called is at this state, but not ahead of its
 // sub-handlers. Any other was not due for the first state either. A handler is called with its
-// sub-handlers, so it is not ahead of them.
-func (c *Cycle) positions(open *storage.Cycle, now int) map[string]int {
-	positions := map[string]int{}
+// sub-handlers, so it is not ahead of them. It also returns the handlers of sequences that are called together.
+func (c *Cycle) positions(open *storage.Cycle, now int) (positions map[string]int, together []string) {
+	positions = map[string]int{}
 	var others []string
 	for _, id := range c.Progress.IDs() {
 		if c.hasEnded(id) {
@@ -177,15 +195,15 @@ func (c *Cycle) positions(open *storage.Cycle, now int) map[string]int {
 		}
 	}
 	for _, parent := range open.Ordered {
-		c.align(open, positions, c.subhandlersIn(positions, parent))
+		together = append(together, c.align(open, positions, c.subhandlersIn(positions, parent))...)
 	}
 	for _, id := range c.Declared {
 		positions[id] = min(positions[id], c.oldestOfSubhandlers(positions, id))
 	}
 	for _, sequence := range c.Sequences {
-		c.align(open, positions, sequence)
+		together = append(together, c.align(open, positions, sequence)...)
 	}
-	return positions
+	return positions, together
 }
 
 // align moves handlers back that are ahead of others in their sequence, which has an order (kopf.After,
@@ -197,28 +215,36 @@ func (c *Cycle) positions(open *storage.Cycle, now int) map[string]int {
 //	            │          └ B, C      ──►              └ A, B, C: the next cycle calls all of them
 //	            └ A
 //
-// Those for which nothing has changed since then stay where they are.
-func (c *Cycle) align(open *storage.Cycle, positions map[string]int, sequence []string) {
-	byPosition := slices.SortedStableFunc(slices.Values(sequence), func(a, b string) int { return cmp.Compare(positions[a], positions[b]) })
-	for i, behind := range byPosition {
-		since := positions[behind]
-		state := open.First
-		if since != first {
-			state = open.States[since]
-		}
-		if !c.IsDue(c.TopOf(behind), state, c.New) {
-			continue
-		}
-		for _, ahead := range byPosition[i+1:] {
-			if positions[ahead] <= since || !c.IsDue(c.TopOf(ahead), state, c.New) {
-				continue
-			}
-			positions[ahead] = since
-			for _, sub := range c.subhandlersIn(positions, ahead) {
-				positions[sub] = min(positions[sub], since)
-			}
+// It returns those that the next cycle calls, also if the object is back at the first state. Those for which nothing has
+// changed stay where they are.
+func (c *Cycle) align(open *storage.Cycle, positions map[string]int, sequence []string) (together []string) {
+	isDue := func(id string, state object.Essence) bool {
+		return c.IsDue(c.TopOf(id), stateAt(open, positions[id]), state)
+	}
+	isConcerned := func(id string) bool { // by what this cycle or the next one is for others
+		return isDue(id, c.New) || slices.ContainsFunc(sequence, func(other string) bool { return isDue(id, stateAt(open, positions[other])) })
+	}
+	if !slices.ContainsFunc(sequence, func(id string) bool { return isDue(id, c.New) }) {
+		return nil
+	}
+	var at []int
+	for _, id := range sequence {
+		if isConcerned(id) {
+			together = append(together, id)
+			at = append(at, positions[id])
 		}
 	}
+	oldest := slices.Min(at)
+	if oldest == slices.Max(at) {
+		return nil
+	}
+	for _, id := range together {
+		positions[id] = oldest
+		for _, sub := range c.subhandlersIn(positions, id) {
+			positions[sub] = min(positions[sub], oldest)
+		}
+	}
+	return together
 }
 
 // subhandlersIn returns the sub-handlers that have a position, of all levels.
@@ -265,12 +291,41 @@ func (c *Cycle) openNext(e *ending, states []object.Essence, begin int, position
 			if at != begin+i || top == "" || !c.IsDue(top, e.base, state) {
 				continue
 			}
-			if e.next == nil {
-				e.next = &storage.Cycle{Token: token, First: state}
-				e.records = map[string]*storage.Record{}
-			}
+			e.begin(token, state)
 			c.carryOver(e, id, top, addState(e.next, state))
 		}
+	}
+}
+
+// callAgain adds the handlers to the next cycle that it calls together, and those that have seen a later state than the one
+// at which they are now: the base, or a later one. The object may be back at that one, and they have not seen that it is. A
+// handler with sub-handlers ahead is called anyway when the base has reached them.
+func (c *Cycle) callAgain(e *ending, open *storage.Cycle, base int, positions map[string]int, together []string, token string) {
+	hasSeenMore := func(id, top string) bool {
+		seen, now := position(open, id), max(base, positions[id])
+		isAhead := func(sub string) bool { return positions[sub] > now }
+		return seen > now && !slices.ContainsFunc(c.subhandlersIn(positions, id), isAhead) && c.IsDue(top, stateAt(open, seen), stateAt(open, now))
+	}
+	for _, id := range slices.Sorted(maps.Keys(positions)) {
+		top := c.TopOf(id)
+		if top == "" || !c.hasEnded(id) {
+			continue
+		}
+		if slices.Contains(together, id) || slices.Contains(open.Again, id) || hasSeenMore(id, top) {
+			e.begin(token, e.base)
+			e.next.Again = withID(e.next.Again, id)
+			if positions[id] <= base { // otherwise, it is carried over
+				c.addRecord(e, id, top)
+			}
+		}
+	}
+}
+
+// begin begins the next cycle unless it has begun.
+func (e *ending) begin(token string, state object.Essence) {
+	if e.next == nil {
+		e.next = &storage.Cycle{Token: token, First: state}
+		e.records = map[string]*storage.Record{}
 	}
 }
 
@@ -278,28 +333,43 @@ func (c *Cycle) openNext(e *ending, states []object.Essence, begin int, position
 // that does not know about positions, only those at the first state have ended, and the others
 // are called once more.
 func (c *Cycle) carryOver(e *ending, id, top string, index int) {
-	now := time.Now().UTC().Truncate(time.Microsecond)
-	recordOf := func(id string) *storage.Record {
-		if e.records[id] == nil {
-			e.records[id] = &storage.Record{Started: now, Purpose: cause.Update, Cycle: e.next.Token}
-		}
-		return e.records[id]
-	}
 	setPosition(e.next, id, index)
-	if index == first {
-		r := recordOf(id)
-		state := c.Progress.Load(id)
-		r.Stopped = now
-		r.Success = !state.Failure
-		r.Failure = state.Failure
-		r.Message = state.Message
+	if index != first {
+		c.refer(e, id, top)
+		return
 	}
-	if id != top { // its record is found through its parent's
-		r := recordOf(top)
-		r.Subrefs = append(append(r.Subrefs, id), c.Progress.Load(top).AllSubrefs()...)
-		slices.Sort(r.Subrefs)
-		r.Subrefs = slices.Compact(r.Subrefs)
+	r := c.addRecord(e, id, top)
+	state := c.Progress.Load(id)
+	r.Stopped = r.Started
+	r.Success = !state.Failure
+	r.Failure = state.Failure
+	r.Message = state.Message
+}
+
+// addRecord adds a record of a handler to the next cycle, unless it has one.
+func (c *Cycle) addRecord(e *ending, id, top string) *storage.Record {
+	c.refer(e, id, top)
+	return e.record(id)
+}
+
+// refer lets the record of a declared handler refer to that of its sub-handler: it is found through it.
+func (c *Cycle) refer(e *ending, id, top string) {
+	if id == top {
+		return
 	}
+	r := e.record(top)
+	r.Subrefs = append(append(r.Subrefs, id), c.Progress.Load(top).AllSubrefs()...)
+	slices.Sort(r.Subrefs)
+	r.Subrefs = slices.Compact(r.Subrefs)
+}
+
+// record returns the record of a handler in the next cycle.
+func (e *ending) record(id string) *storage.Record {
+	if e.records[id] == nil {
+		now := time.Now().UTC().Truncate(time.Microsecond)
+		e.records[id] = &storage.Record{Started: now, Purpose: cause.Update, Cycle: e.next.Token}
+	}
+	return e.records[id]
 }
 
 // TopOf returns the declared handler that a sub-handler belongs to, or a declared handler

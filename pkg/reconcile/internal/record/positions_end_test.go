@@ -156,7 +156,7 @@ func TestParentsAreNotAheadOfTheirSubhandlers(t *testing.T) {
 			}
 			c.Progress.Fail("p", errDown)
 			f.store(c)
-			positions := c.positions(f.kept(c), 0)
+			positions, _ := c.positions(f.kept(c), 0)
 			if positions["p"] != test.want || positions["p/x"] != test.wantSub {
 				t.Errorf("got %v", positions)
 			}

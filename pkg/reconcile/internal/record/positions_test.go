@@ -18,6 +18,8 @@ type line struct {
 	*fixture
 	ids     []string
 	filters map[string]func(before, after any) bool
+	// sequences contains the handlers that follow each other.
+	sequences [][]string
 }
 
 // pass makes one pass over the object at a size. The handlers with these ids end in it, except
@@ -65,7 +67,7 @@ var succeeded = call.Outcome{Final: true}
 func (l *line) open(reason cause.Reason) *Cycle {
 	base, old, err := l.Base(l.t.Context(), l.body, l.report)
 	l.must(err)
-	c := &Cycle{Reason: reason, Base: base, Old: old, New: l.Essence(l.body, nil), Progress: l.progress(l.ids...), Declared: l.ids}
+	c := &Cycle{Reason: reason, Base: base, Old: old, New: l.Essence(l.body, nil), Progress: l.progress(l.ids...), Declared: l.ids, Sequences: l.sequences}
 	c.IsDue = func(id string, before, after object.Essence) bool {
 		if !slices.Contains(l.ids, id) {
 			l.t.Errorf("the handler %q is not declared", id)
@@ -77,7 +79,7 @@ func (l *line) open(reason cause.Reason) *Cycle {
 	}
 	l.must(l.reopen(c))
 	for _, id := range l.ids {
-		if c.IsDue(id, c.Old, c.New) {
+		if c.IsDue(id, c.Old, c.New) || c.Progress.IsRetrying(id, reason) {
 			c.Progress.Include(id, reason, false)
 			for _, sub := range c.Progress.Load(id).Subrefs {
 				c.Progress.Register(sub)
@@ -111,6 +113,9 @@ func (l *line) String() string {
 			at = kept.States[i]
 		}
 		text += fmt.Sprintf(" %s@%v", id, size(at))
+	}
+	if len(kept.Again) > 0 {
+		text += fmt.Sprintf(" again %q", kept.Again)
 	}
 	return text
 }
@@ -202,9 +207,90 @@ func TestAtMostEightLaterStatesAreStored(t *testing.T) {
 	for i, id := range l.ids[:len(l.ids)-1] {
 		l.pass(int64(i), id)
 	}
-	want := `base <nil>, open 0 ["a" "b" "c" "d" "e" "f" "g" "h" "i" "j" "k"] b@1 c@2 d@3 e@4 f@5 g@6 h@7 i@8 j@8 k@8`
+	want := `base <nil>, open 0 ["a" "b" "c" "d" "e" "f" "g" "h" "i" "j" "k"] b@1 c@2 d@3 e@4 f@5 g@6 h@7 i@8 j@8 k@8 again ["j" "k"]`
 	if got := l.String(); got != want {
 		t.Errorf("got %s", got)
+	}
+}
+
+// What counts as ended at an earlier state than it has, or than the base, does not miss that the object is back at that state.
+func TestHandlersThatHaveSeenMoreAreCalledAgain(t *testing.T) {
+	many := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"}
+	endAtMany := func(l *line) { // j counts as ended at 8
+		for i, id := range l.ids[:10] {
+			l.pass(int64(i), id)
+		}
+		l.pass(8, "k")
+	}
+	tests := map[string]struct {
+		ids       []string
+		sequences [][]string
+		play      func(l *line)
+		want      string
+	}{
+		"the handlers of a sequence": {[]string{"a", "b"}, [][]string{{"a", "b"}}, func(l *line) {
+			l.pass(1, "a")
+			l.pass(2, "b")
+		}, `base 1, open 1 [] again ["a" "b"]`},
+		"they are called again": {[]string{"a", "b"}, [][]string{{"a", "b"}}, func(l *line) {
+			l.pass(1, "a")
+			l.pass(2, "b")
+			l.pass(1, "a", "b")
+		}, "base 1"},
+		"one is retried": {[]string{"a", "b"}, [][]string{{"a", "b"}}, func(l *line) {
+			l.pass(1, "a")
+			l.pass(2, "b")
+			l.pass(1, "a", "b?")
+		}, `base 1, open 1 ["a"] again ["b"]`},
+		"they are called for a third state": {[]string{"a", "b"}, [][]string{{"a", "b"}}, func(l *line) {
+			l.pass(1, "a")
+			l.pass(2, "b")
+			l.pass(3, "a", "b")
+		}, "base 3"},
+		"the handlers of a sequence, when a state comes back": {[]string{"a", "b", "y", "z"}, [][]string{{"a", "b"}}, func(l *line) {
+			l.pass(1, "y")
+			l.pass(2, "a")
+			l.pass(1, "b")
+			l.pass(3, "z")
+		}, `base 1, open 3 ["z"] again ["a" "b"]`},
+		"a parent": {[]string{"p"}, nil, func(l *line) {
+			l.pass(1, "p/x")
+			l.pass(2, "p")
+		}, `base 1, open 1 [] again ["p"]`},
+		"a parent is called again": {[]string{"p"}, nil, func(l *line) {
+			l.pass(1, "p/x")
+			l.pass(2, "p")
+			l.pass(1, "p")
+		}, "base 1"},
+		"too many states": {many, nil, endAtMany, `base 0, open 1 ["b"] c@2 d@3 e@4 f@5 g@6 h@7 i@8 j@8 k@8 again ["j"]`},
+		"too many states, when the base has reached the last one": {many, nil, func(l *line) {
+			endAtMany(l)
+			for range 8 {
+				open := l.open(cause.Update)
+				l.pass(8, slices.DeleteFunc(slices.Clone(l.ids), func(id string) bool { return !open.Progress.IsOpen(id) })...)
+			}
+		}, `base 8, open 8 [] again ["j"]`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := &line{fixture: newFixture(t), ids: test.ids, sequences: test.sequences}
+			test.play(l)
+			if got := l.String(); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// All later states can be left out of a large annotation.
+func TestHandlersThatHaveSeenMoreThanTheOnlyStateAreCalledAgain(t *testing.T) {
+	l := &line{fixture: newFixture(t), ids: []string{"a", "b"}}
+	l.pass(1, "a")
+	c := l.call(1, "b")
+	kept := l.kept(c)
+	kept.Again = []string{"a"}
+	if e := c.end(kept, "9"); e.next == nil || !slices.Equal(e.next.Again, []string{"a"}) || size(e.base) != int64(1) {
+		t.Errorf("got %+v", e)
 	}
 }
 

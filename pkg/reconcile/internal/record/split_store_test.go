@@ -32,6 +32,30 @@ func TestNextWriteReplacesTheRecordsOfTheEndedCycle(t *testing.T) {
 	}
 }
 
+// Those that must be called again are in the annotation first, and have records with the next write.
+func TestNextWriteAddsTheRecordsOfHandlersThatMustBeCalledAgain(t *testing.T) {
+	l := &line{fixture: newFixture(t), ids: []string{"a", "b", "c"}, sequences: [][]string{{"a", "b"}}}
+	l.Storages.Progress = storage.StatusProgress{}
+	l.pass(1, "a")
+	l.endHalfway(l.call(2, "b", "c"))
+	const halfway = `base 1, open 2 [] c@2 again ["a" "b"]`
+	if got := l.String(); got != halfway {
+		t.Errorf("got %s after the first write", got)
+	}
+	l.pass(1, "a")
+	if got := l.String(); got != `base 1, open 2 ["a" "c"] a@1 c@2 again ["b"]` {
+		t.Errorf("got %s after the second write", got)
+	}
+	if b := l.progress(l.ids...).Load("b").Stored(); b == nil || b.Finished() {
+		t.Errorf("got %+v", b)
+	}
+	l.pass(1, "b")
+	l.pass(1, "c")
+	if got := l.String(); got != "base 1" {
+		t.Errorf("got %s in the end", got)
+	}
+}
+
 func TestNextWriteAddsNoRecordsOfHandlersThatAreNotDeclaredAnymore(t *testing.T) {
 	f, c := twoEnds(t)
 	f.endHalfway(c)

@@ -266,6 +266,13 @@ func (k Keeper) replaceStale(ctx context.Context, c *Cycle, kept *storage.Cycle,
 			c.carryOver(&e, id, top, index)
 		}
 	}
+	for _, id := range kept.Again {
+		top := c.TopOf(id)
+		_, isAhead := kept.At[id]
+		if top != "" && !isAhead {
+			c.addRecord(&e, id, top)
+		}
+	}
 	for id, r := range e.records {
 		if slices.Contains(called, id) {
 			continue
