@@ -17,7 +17,7 @@
 //
 //   - Watches, streams, leases, and the objects of peerings never wait: a replica that is busy must not
 //     lose its leadership.
-//   - A window never closes below one request, or below Calm requests because of late answers alone.
+//   - A window never closes below one request, or below Patient requests because of late answers alone, but for a moment.
 //   - Without requests, there is no goroutine, no timer, and no work.
 //
 // # Why not a library

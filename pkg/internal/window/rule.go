@@ -2,15 +2,15 @@ package window
 
 // The rule of the window.
 const (
-	// initialSize is the window of a burst after a time with few requests. The first round can exceed what
-	// the API server permits; four rounds later, the window can be sixteen times as large. The very first
-	// window is Calm, because nothing is known about the server.
-	initialSize = 8
-	// Calm is how many requests may always be in flight if the API server is only slow. So few
-	// requests are no burden, and their times show how fast the API server is without the others.
+	// Patient is how many requests may always be in flight if the API server is only slow. A client with fewer
+	// reads and writes each of them alone, and needs up to a quarter more processor time. It is also the window
+	// of a burst after a time with few requests: the first round can exceed what the API server permits; four rounds later, the window can be sixteen
+	// times as large. The very first window is Calm, because nothing is known about the server.
+	Patient = 8
+	// Calm is how few requests show how fast the API server is without the others.
 	Calm = 2
-	// Each time that the window has closed so often because of late answers, it closes down to Calm
-	// for a round, to learn how fast the API server is now. It opens quickly again.
+	// After so many rounds of late answers, the window closes down to Calm for a round, to learn how fast the API
+	// server is now. It opens quickly again.
 	probeAfter = 8
 	// minRound is the minimum number of answers that the window is judged by, minQuickRound while it
 	// opens quickly.
@@ -54,7 +54,7 @@ type rule struct {
 	peak          int  // the maximum number of requests in flight
 	wanted        bool // requests have waited
 
-	slow     int // how often the window has closed because of late answers
+	slow     int // rounds of late answers
 	inTime   int // answers since the window has opened, if they count
 	patience int // the minimum of inTime until the window opens by one
 }
@@ -104,11 +104,7 @@ func (r *rule) answered(round int, late, waiting bool) Reason {
 	r.inTime += r.answers - r.late
 	switch {
 	case isSlow && r.peak > Calm:
-		r.close(max(Calm, min(r.size, r.peak)*4/5))
-		if r.slow++; r.slow%probeAfter == 0 {
-			r.size = Calm
-		}
-		return Slow
+		return r.slowed()
 	case isSlow:
 	case r.wanted:
 		r.open()
@@ -117,6 +113,24 @@ func (r *rule) answered(round int, late, waiting bool) Reason {
 	}
 	r.begin()
 	return ""
+}
+
+// slowed ends a round of late answers. It returns Slow if the window has closed.
+func (r *rule) slowed() (why Reason) {
+	switch {
+	case r.size > Patient:
+		r.close(max(Patient, min(r.size, r.peak)*4/5))
+		why = Slow
+	case r.size < r.known:
+		r.size = min(2*r.size, r.known, Patient)
+	}
+	r.slow++
+	if r.slow%probeAfter == 0 {
+		r.size = min(r.size, Calm)
+		r.round++
+	}
+	r.begin()
+	return why
 }
 
 // open opens the window after a round in which it was too small.
@@ -137,7 +151,7 @@ func (r *rule) open() {
 // shrink makes a window smaller that is not used, so that the next burst begins with a small one. It
 // opens quickly again.
 func (r *rule) shrink() {
-	r.size = min(r.size, max(2*r.peak, initialSize))
+	r.size = min(r.size, max(2*r.peak, Patient))
 }
 
 // failed notes a failure of a request of the round. It returns the reason if the window has closed.

@@ -78,7 +78,7 @@ func TestTheWindowFindsTheSizeThatTheServerPermits(t *testing.T) {
 		"it refuses more than 5":              {refusing(5), 2, 6, 200},
 		"it refuses more than 3":              {refusing(3), 1, 4, 200},
 		"it refuses more than one":            {refusing(1), 1, 2, 200},
-		"it becomes slower with more than 2":  {sharing(2), 2, 6, 0},
+		"it becomes slower with more than 2":  {sharing(2), 5, 8, 0},
 		"it becomes slower with more than 16": {sharing(16), 10, 32, 0},
 	}
 	for name, test := range tests {
@@ -142,6 +142,23 @@ func TestTheWindowOpensAgainWhenTheServerStaysSlow(t *testing.T) {
 	}
 }
 
+// Late answers close no window that is small already: a client with few requests in flight needs more processor time for each.
+func TestLateAnswersDoNotCloseASmallWindow(t *testing.T) {
+	for _, size := range []int{1, 3, Patient} {
+		r := newRule(100)
+		r.size = size
+		r.known = size
+		for range 10_000 {
+			if why := r.answered(r.sent(r.size), true, true); why != "" {
+				t.Fatalf("a window of %d has closed because of %s", size, why)
+			}
+		}
+		if r.size > size {
+			t.Errorf("a window of %d has opened to %d", size, r.size)
+		}
+	}
+}
+
 // A server that has become faster is not taken for a slow one, and the old times are forgotten.
 func TestTheBestTimesAreThoseOfTheServerNow(t *testing.T) {
 	m := newModel()
@@ -195,7 +212,7 @@ func TestAWindowThatIsNotUsedBecomesSmallAndOpensQuickly(t *testing.T) {
 	for range 1000 {
 		m.round(1, false, "patch", refusing(1000))
 	}
-	if m.rule.size != initialSize {
+	if m.rule.size != Patient {
 		t.Errorf("the window is %d", m.rule.size)
 	}
 	m.run(400, "patch", refusing(1000))
