@@ -4,8 +4,9 @@ package window
 const (
 	// Patient is how many requests may always be in flight if the API server is only slow. A client with fewer
 	// reads and writes each of them alone, and needs up to a quarter more processor time. It is also the window
-	// of a burst after a time with few requests: the first round can exceed what the API server permits; four rounds later, the window can be sixteen
-	// times as large. The very first window is Calm, because nothing is known about the server.
+	// of a burst after a time with few requests: the first round can exceed what the API server permits; four
+	// rounds later, the window can be sixteen times as large. The very first window is Calm, because nothing is
+	// known about the server.
 	Patient = 8
 	// Calm is how few requests show how fast the API server is without the others.
 	Calm = 2

@@ -314,10 +314,15 @@ func (c *Cycle) callAgain(e *ending, open *storage.Cycle, base int, positions ma
 		if slices.Contains(together, id) || slices.Contains(open.Again, id) || hasSeenMore(id, top) {
 			e.begin(token, e.base)
 			e.next.Again = withID(e.next.Again, id)
-			if positions[id] <= base { // otherwise, it is carried over
-				c.addRecord(e, id, top)
-			}
+			c.repeat(e, id, top)
 		}
+	}
+}
+
+// repeat adds the record of a handler that must be called again to the next cycle, unless the handler is ahead of it.
+func (c *Cycle) repeat(e *ending, id, top string) {
+	if _, isAhead := e.next.At[id]; !isAhead {
+		c.addRecord(e, id, top)
 	}
 }
 

@@ -294,6 +294,26 @@ func TestHandlersThatHaveSeenMoreThanTheOnlyStateAreCalledAgain(t *testing.T) {
 	}
 }
 
+// Without a record, the next cycle would not be known on the object.
+func TestHandlersThatAreCalledAgainHaveARecordUnlessTheyAreAhead(t *testing.T) {
+	l := &line{fixture: newFixture(t), ids: []string{"a", "b"}}
+	l.pass(1, "a")
+	c := l.call(1, "b")
+	kept := l.kept(c)
+	kept.Again = []string{"a"}
+	for isAhead, want := range map[bool]bool{true: false, false: true} {
+		e := ending{base: c.New}
+		if isAhead {
+			e.begin("9", c.New)
+			setPosition(e.next, "a", 0)
+		}
+		c.callAgain(&e, kept, first, map[string]int{"a": 0}, nil, "9")
+		if got := e.records["a"] != nil; got != want || !slices.Equal(e.next.Again, kept.Again) {
+			t.Errorf("ahead: %v, record: %v, again %q", isAhead, got, e.next.Again)
+		}
+	}
+}
+
 func TestHandlersThatAreNotDeclaredAnymoreHoldNothingBack(t *testing.T) {
 	l := &line{fixture: newFixture(t), ids: []string{"a", "b", "c"}}
 	l.pass(1, "a")

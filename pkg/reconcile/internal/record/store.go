@@ -268,9 +268,8 @@ func (k Keeper) replaceStale(ctx context.Context, c *Cycle, kept *storage.Cycle,
 	}
 	for _, id := range kept.Again {
 		top := c.TopOf(id)
-		_, isAhead := kept.At[id]
-		if top != "" && !isAhead {
-			c.addRecord(&e, id, top)
+		if top != "" {
+			c.repeat(&e, id, top)
 		}
 	}
 	for id, r := range e.records {
