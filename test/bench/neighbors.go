@@ -32,7 +32,9 @@ type neighborFigures struct {
 	// handled, NeighborAlone those before.
 	Neighbor      Latency `json:"neighbor"`
 	NeighborAlone Latency `json:"neighborAlone"`
-	// NeighborFailures counts the requests of the other client that have failed.
+	// NeighborRefused counts the requests of the other client with the answer 429, NeighborFailures
+	// those that have failed otherwise.
+	NeighborRefused  int `json:"neighborRefused"`
 	NeighborFailures int `json:"neighborFailures"`
 }
 
@@ -135,9 +137,9 @@ const neighborMaps = 10
 type neighbor struct {
 	clients kubernetes.Interface
 
-	mu       sync.Mutex
-	times    []time.Duration
-	failures int
+	mu                sync.Mutex
+	times             []time.Duration
+	refused, failures int
 }
 
 func newNeighbor(config *rest.Config) (*neighbor, error) {
@@ -174,36 +176,47 @@ func (n *neighbor) request(ctx context.Context, number int) {
 		Namespace(namespace).Resource("configmaps").Name(fmt.Sprint("neighbor-", number%neighborMaps)).Body(body).Do(ctx).Error()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if err != nil && !apierrors.IsConflict(err) {
+	switch {
+	case err == nil || apierrors.IsConflict(err):
+		n.times = append(n.times, time.Since(began))
+	case apierrors.IsTooManyRequests(err):
+		n.refused++
+	default:
 		n.failures++
-		return
 	}
-	n.times = append(n.times, time.Since(began))
 }
 
 // beside calls a function beside the requests of the neighbor.
-func (m *measurement) beside(ctx context.Context, do func() error) (Latency, int, error) {
+func (m *measurement) beside(ctx context.Context, do func() error) (*neighbor, error) {
 	n, err := newNeighbor(m.config)
 	if err != nil {
-		return Latency{}, 0, err
+		return nil, err
 	}
 	running, end := context.WithCancel(ctx)
-	defer end()
 	var ended sync.WaitGroup
 	ended.Go(func() { n.run(running, m.rate) })
 	err = do()
 	end()
 	ended.Wait()
-	if err != nil || len(n.times) == 0 {
-		return Latency{}, n.failures, err
+	return n, err
+}
+
+// latency returns how long the answers have taken.
+func (n *neighbor) latency() Latency {
+	if len(n.times) == 0 {
+		return Latency{}
 	}
-	return latencyOf(n.times), n.failures, nil
+	return latencyOf(n.times)
 }
 
 // neighborAlone measures the neighbor while the operator has nothing to do.
-func (m *measurement) neighborAlone(ctx context.Context) (err error) {
-	m.neighborFigures.NeighborAlone, _, err = m.beside(ctx, func() error { return pause(ctx, m.window) })
-	return err
+func (m *measurement) neighborAlone(ctx context.Context) error {
+	n, err := m.beside(ctx, func() error { return pause(ctx, m.window) })
+	if err != nil {
+		return err
+	}
+	m.neighborFigures.NeighborAlone = n.latency()
+	return nil
 }
 
 // createWithNeighbor measures the operator and its neighbor during a burst of creations.
@@ -218,7 +231,7 @@ func (m *measurement) createWithNeighbor(ctx context.Context) error {
 		return err
 	}
 	var took time.Duration
-	f.Neighbor, f.NeighborFailures, err = m.beside(ctx, func() error {
+	n, err := m.beside(ctx, func() error {
 		began := time.Now()
 		defer func() { took = time.Since(began) }()
 		return m.runBurst(ctx, m.creation(m.objects))
@@ -226,6 +239,7 @@ func (m *measurement) createWithNeighbor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	f.Neighbor, f.NeighborRefused, f.NeighborFailures = n.latency(), n.refused, n.failures
 	after, err := m.operator.quiet(ctx)
 	if err != nil {
 		return err
@@ -264,8 +278,8 @@ func (r report) printNeighbors(out io.Writer) {
 	line("beside the burst: p50, p99", func(f neighborFigures) string {
 		return fmt.Sprintf("%s, %s", milli(f.Neighbor.Median), milli(f.Neighbor.P99))
 	})
-	line("requests, failures", func(f neighborFigures) string {
-		return fmt.Sprintf("%d, %d", f.Neighbor.Changes, f.NeighborFailures)
+	line("requests: answered, refused, failed", func(f neighborFigures) string {
+		return fmt.Sprintf("%d, %d, %d", f.Neighbor.Changes, f.NeighborRefused, f.NeighborFailures)
 	})
 	_ = table.Flush()
 }
