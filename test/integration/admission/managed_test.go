@@ -91,7 +91,6 @@ func TestReplicasTakeOverTheAdmissionServer(t *testing.T) {
 		r.OnValidate(examples, func(context.Context, *kopf.Admission) error { return kopf.Reject("by "+name, 418) }, kopf.ID("check"))
 		return operators.Start(t, cluster.Config(), namespace, r, managed(t, namespace), func(o *kopf.Options) {
 			o.Settings.Replicas.LeaderElection, o.Settings.Replicas.LeaseNamespace = true, namespace
-			o.Settings.Replicas.LeaseDuration, o.Settings.Replicas.RenewDeadline = 6*time.Second, 4*time.Second
 			o.Settings.Replicas.RetryPeriod = 500 * time.Millisecond
 			o.Settings.Admission.RemoveOnExit = removed
 		})

@@ -50,7 +50,7 @@ func (r replica) adjust(o *kopf.Options) {
 	o.Settings.Scope.Namespaces = []string{r.namespace}
 	o.Settings.Replicas = settings.Replicas{
 		LeaderElection: true, LeaseName: r.namespace, LeaseNamespace: r.namespace,
-		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 100 * time.Millisecond,
+		RetryPeriod: 100 * time.Millisecond, // no replica waits for a lease to expire: each that stops gives its own back
 	}
 	o.Settings.Admission.Managed = r.namespace + ".kopf.dev"
 	o.Settings.Admission.ShutdownDelay = 8 * learning
