@@ -33,11 +33,11 @@ import (
 // TestChangesLieEndToEnd plays random lives of an object: it changes at any moment, handlers
 // fail, writes are lost or conflict, operators die, and operators of Kopf take over. The same
 // seed always gives the same life.
-func TestChangesLieEndToEnd(t *testing.T) { playLives(t, 2000, false) }
+func TestChangesLieEndToEnd(t *testing.T) { playLives(t, 1000, false) }
 
 // TestChangesLieEndToEndApart is the same with records in the status, and the base in an
 // annotation: the end of a cycle takes two writes.
-func TestChangesLieEndToEndApart(t *testing.T) { playLives(t, 2000, true) }
+func TestChangesLieEndToEndApart(t *testing.T) { playLives(t, 1000, true) }
 
 func playLives(t *testing.T, lives int, apart bool) {
 	if testing.Short() {

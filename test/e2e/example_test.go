@@ -31,7 +31,7 @@ func build(t testing.TB, name string) *example {
 	if _, err := os.Stat(e.binary()); err == nil {
 		return e
 	}
-	arguments := append([]string{"build", "-o", e.binary()}, raceFlags...)
+	arguments := append([]string{"build", "-ldflags=-s -w", "-o", e.binary()}, raceFlags...) // links a quarter faster
 	command := exec.CommandContext(t.Context(), "go", append(arguments, ".")...)
 	command.Dir = dir
 	if output, err := command.CombinedOutput(); err != nil {

@@ -63,7 +63,7 @@ type programs struct{ kopf, example, manager string }
 func build(t *testing.T, module, pkg string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), filepath.Base(pkg))
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../../"+module, "-o", path, "./"+pkg).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../../"+module, "-ldflags=-s -w", "-o", path, "./"+pkg).CombinedOutput()
 	if err != nil {
 		t.Fatalf("building %s: %v\n%s", pkg, err, output)
 	}

@@ -46,7 +46,7 @@ func (b *bench) build(program, pkg string) {
 	b.t.Helper()
 	root, err := assets.Root()
 	b.Expect(err).NotTo(gomega.HaveOccurred())
-	command := exec.CommandContext(b.t.Context(), "go", "build", "-o", program, pkg)
+	command := exec.CommandContext(b.t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, pkg)
 	command.Dir = root
 	output, err := command.CombinedOutput()
 	b.Expect(err).NotTo(gomega.HaveOccurred(), string(output))
