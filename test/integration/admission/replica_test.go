@@ -50,7 +50,8 @@ func (r replica) adjust(o *kopf.Options) {
 	o.Settings.Scope.Namespaces = []string{r.namespace}
 	o.Settings.Replicas = settings.Replicas{
 		LeaderElection: true, LeaseName: r.namespace, LeaseNamespace: r.namespace,
-		RetryPeriod: 100 * time.Millisecond, // no replica waits for a lease to expire: each that stops gives its own back
+		// No replica waits for a lease to expire: each that stops gives its own back.
+		LeaseDuration: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 100 * time.Millisecond,
 	}
 	o.Settings.Admission.Managed = r.namespace + ".kopf.dev"
 	o.Settings.Admission.ShutdownDelay = 8 * learning

@@ -64,7 +64,7 @@ func (b *bench) accompany() *operators.Operator {
 
 // This test is not parallel, because other tests have goroutines, too.
 func TestManyDaemonsStopWithTheirOperator(t *testing.T) {
-	const objects = 200 // of five daemons each
+	const objects = 100 // of five daemons each
 	b := newBench(t)
 	before := operators.Goroutines()
 	operator := b.accompany()
