@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-go/kopf/internal/request"
 	"github.com/kopf-go/kopf/internal/verdict"
 )
 
@@ -48,9 +49,16 @@ type Explanation struct {
 
 	suspended, outside, unselected, pauses, stopped, refuses []string // the holds
 	mayPause, mayStop, mayRefuse                             []string // the possible ones
+	requestable                                              map[request.Verb][]string
 	isLeaseKnown, isRunning                                  bool
 	isShared                                                 bool // among replicas with shards
 }
+
+// Requestable returns the ids of the handlers that a request can be about now.
+func (e *Explanation) Requestable(verb request.Verb) []string { return e.requestable[verb] }
+
+// IsSuspended reports whether a request suspends the object.
+func (e *Explanation) IsSuspended() bool { return len(e.suspended) > 0 }
 
 // Handler is the answer about one handler.
 type Handler struct {
@@ -62,6 +70,11 @@ type Handler struct {
 	Message string `json:"message"`
 	// Todo says how a person can help.
 	Todo string `json:"todo,omitempty"`
+	// Attempts is how often it was called for what has happened to the object, Started when it was called first, and Delayed
+	// when the next attempt is.
+	Attempts int       `json:"attempts,omitempty"`
+	Started  time.Time `json:"started,omitzero"`
+	Delayed  time.Time `json:"delayed,omitzero"`
 	// LastRun and NextRun are the runs of a timer with a schedule.
 	LastRun time.Time `json:"lastRun,omitzero"`
 	NextRun time.Time `json:"nextRun,omitzero"`
@@ -75,13 +88,10 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := c.inspector.Inspect(ctx, found, obj.Object)
+	s, err := c.subject(ctx, found, obj)
 	if err != nil {
 		return nil, fmt.Errorf("the object %s/%s cannot be explained: %w", t.Kind, t.Name, err)
 	}
-	stored := c.Settings.WithDefaults().Persistence
-	s := subject{Object: n, object: obj, kubectl: nameOf(found.Resource), commands: c.CommandLine, finalizer: stored.Finalizer, diffBase: stored.DiffBase, now: time.Now()}
-	s.rollouts = map[string]rollout{}
 	for _, h := range s.Handlers { // nearly all objects wait for no rollout, and nothing is read
 		if _, known := s.rollouts[h.ID]; !known && awaitsRollout(s.Object, h) {
 			s.rollouts[h.ID] = c.rollout(ctx, found, h)
@@ -158,12 +168,19 @@ const noteRunning = "Whether a handler that will run is running already is not d
 // describe says what the object and its handlers show, without other objects of the cluster.
 func describe(s subject) *Explanation {
 	e := &Explanation{Object: s.kubectl + "/" + s.object.GetName(), Namespace: s.object.GetNamespace(), Reason: string(s.Reason), State: s.state()}
+	e.requestable = map[request.Verb][]string{}
+	for _, verb := range []request.Verb{request.Retry, request.Rerun, request.Skip} {
+		e.requestable[verb] = possible(s.Object, verb)
+	}
 	for _, item := range s.Diff {
 		if s.WasHandled {
 			e.Changes = append(e.Changes, s.change(item))
 		}
 	}
 	e.Handlers = append(s.handlers(), s.subhandlers()...)
+	for i := range e.Handlers {
+		s.addAttempts(&e.Handlers[i])
+	}
 	e.Deletion = s.deletion()
 	e.Conditions = s.conditions()
 	if s.Suspension.Active {

@@ -107,17 +107,34 @@ func (c *Cluster) NewPlan(ctx context.Context, namespace string, kinds ...string
 		plan.Notes = append(plan.Notes, note)
 	}
 
-	// Why no operator of the program starts, as an explanation says it.
+	plan.addRefusals(ctx, c)
+	return plan, nil
+}
+
+// addRefusals says why no operator of the program starts, as an explanation does.
+func (p *Plan) addRefusals(ctx context.Context, c *Cluster) {
 	e := &Explanation{}
 	c.addMissingFields(ctx, e)
 	needed := len(e.mayRefuse)
 	c.addInvalidSettings(e)
-	plan.Refusals = e.refuses
-	plan.PossibleRefusals = e.mayRefuse
-	plan.Notes = append(plan.Notes, e.Notes...)
+	p.Refusals = e.refuses
+	p.PossibleRefusals = e.mayRefuse
+	p.Notes = append(p.Notes, e.Notes...)
 	canChange := len(c.Startup) > 0 // startup handlers can correct the settings
-	plan.refuses = len(e.refuses)+needed > 0 || len(e.mayRefuse) > 0 && !canChange
-	return plan, nil
+	p.refuses = len(e.refuses)+needed > 0 || len(e.mayRefuse) > 0 && !canChange
+}
+
+// NewPlanOfStart says why no operator of the program starts, and looks at no objects.
+func (c *Cluster) NewPlanOfStart(ctx context.Context) *Plan {
+	plan := &Plan{}
+	for _, warning := range c.resolved.Warnings {
+		plan.Notes = append(plan.Notes, warning.Error())
+	}
+	if note := c.startupNote(); note != "" {
+		plan.Notes = append(plan.Notes, note)
+	}
+	plan.addRefusals(ctx, c)
+	return plan
 }
 
 // Refuses reports whether no operator of the program starts, as far as that is known.

@@ -121,6 +121,19 @@ func attempts(r storage.Record) string {
 	return text
 }
 
+// addAttempts adds the attempts of the open cycle, or of a handler that is called for other objects.
+func (s *subject) addAttempts(h *Handler) {
+	r, recorded := s.Records[h.ID]
+	if !recorded || r.Purpose != "" && r.Purpose != s.Reason {
+		return
+	}
+	h.Attempts = r.Retries
+	h.Started = r.Started
+	if !r.Finished() {
+		h.Delayed = r.Delayed
+	}
+}
+
 // lastError begins the end of a message that has an error.
 const lastError = ", the last error: "
 

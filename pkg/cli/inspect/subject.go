@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/inspection"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -33,6 +35,19 @@ type subject struct {
 	now       time.Time
 	rollouts  map[string]rollout // by the ids of handlers
 	failed    string             // the handler that has failed for good last, according to the events
+}
+
+// subject makes the plan of an object, without looking at anything else.
+func (c *Cluster) subject(ctx context.Context, found discovery.SelectedResource, obj *unstructured.Unstructured) (subject, error) {
+	n, err := c.inspector.Inspect(ctx, found, obj.Object)
+	if err != nil {
+		return subject{}, err
+	}
+	stored := c.Settings.WithDefaults().Persistence
+	return subject{
+		Object: n, object: obj, kubectl: nameOf(found.Resource), commands: c.CommandLine, finalizer: stored.Finalizer, diffBase: stored.DiffBase,
+		now: time.Now(), rollouts: map[string]rollout{},
+	}, nil
 }
 
 // change describes a change, without the values of secrets.

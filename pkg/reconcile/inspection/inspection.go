@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -40,14 +41,16 @@ import (
 // Inspector makes the plans of objects. Indices, memos, and the client do not exist; handlers whose filters need
 // them are undecidable.
 //
-// It is not safe for concurrent use, and not next to an operator with the same indices.
+// It is safe for concurrent use, but not next to an operator with the same indices.
 type Inspector struct {
 	handlers  registry.Handlers
 	finalizer string
 	records   record.Keeper
 	requests  *requests.Reader // nil: requests are ignored
 	revisions *revision.Reviser
-	sorted    map[string]*plan.Handlers // by resource
+
+	mu     sync.Mutex
+	sorted map[string]*plan.Handlers // by resource
 }
 
 // New returns an Inspector for the handlers of an operator.
@@ -280,6 +283,8 @@ func (i *Inspector) UnknownFields(found discovery.SelectedResource, definition m
 
 // handlersOf returns the handlers that passes over the objects of a resource call.
 func (i *Inspector) handlersOf(found discovery.SelectedResource) *plan.Handlers {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	known := i.sorted[found.String()]
 	if known == nil {
 		known = plan.Sort(i.handlers.Where(func(d *handler.Declaration) bool { return slices.Contains(found.Selectors, d.Selector) }))
