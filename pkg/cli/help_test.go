@@ -26,6 +26,7 @@ func TestHelp(t *testing.T) {
 		"operator-plan":     {newOperatorWithCommands, []string{"plan"}},
 		"operator-peers":    {newOperatorWithCommands, []string{"peers"}},
 		"operator-shards":   {newOperatorWithCommands, []string{"shards"}},
+		"operator-page":     {newOperatorWithCommands, []string{"page"}},
 		"operator-release":  {newOperatorWithCommands, []string{"release"}},
 		"operator-skip":     {newOperatorWithCommands, []string{"skip"}},
 		"operator-suspend":  {newOperatorWithCommands, []string{"suspend"}},

@@ -1,0 +1,150 @@
+package page
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// patience is how long the objects are watched after the last viewer has left, who may only load another page.
+const patience = time.Minute
+
+// audience watches the objects while somebody looks, and tells the viewers what changes. Nobody looks: nothing is watched
+// and nothing is kept.
+type audience struct {
+	tables []*table
+
+	mu      sync.Mutex
+	viewers map[*viewer]bool
+	stop    context.CancelFunc // ends the watches; nil if nothing is watched
+	watches *sync.WaitGroup    // the latest ones
+	leaving *time.Timer
+	closed  chan struct{}
+}
+
+// viewer is an open page.
+type viewer struct {
+	// resource and object are what it shows; empty for all.
+	resource string
+	object   types.NamespacedName
+	changed  chan struct{} // has room for one
+}
+
+func newAudience(tables []*table) *audience {
+	a := &audience{tables: tables, viewers: map[*viewer]bool{}, watches: &sync.WaitGroup{}, closed: make(chan struct{})}
+	for _, t := range tables {
+		t.reset()
+		t.changed = a.tell
+	}
+	return a
+}
+
+// look watches the objects for a while.
+func (a *audience) look() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.start()
+	a.leave()
+}
+
+// start starts the watches, unless they run. It is called with the lock.
+func (a *audience) start() {
+	if a.stop != nil || a.isClosed() {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	former := a.watches
+	watches := &sync.WaitGroup{}
+	for _, t := range a.tables {
+		watches.Go(func() {
+			former.Wait() // they write to the same tables
+			t.watch(ctx)
+			t.reset()
+		})
+	}
+	a.stop = stop
+	a.watches = watches
+}
+
+// leave lets the watches end later, unless somebody looks then. It is called with the lock.
+func (a *audience) leave() {
+	if a.leaving != nil {
+		a.leaving.Stop()
+	}
+	a.leaving = time.AfterFunc(patience, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if len(a.viewers) == 0 {
+			a.end()
+		}
+	})
+}
+
+// end ends the watches, which forget the rows. It is called with the lock.
+func (a *audience) end() {
+	if a.stop != nil {
+		a.stop()
+		a.stop = nil
+	}
+}
+
+// join adds a viewer until it calls the function.
+func (a *audience) join(v *viewer) (leave func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.start()
+	a.viewers[v] = true
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.viewers, v)
+		a.leave()
+	}
+}
+
+// tell tells the viewers about a change of an object, or of all if it has no name.
+func (a *audience) tell(t *table, object types.NamespacedName, isOther bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for v := range a.viewers {
+		isShown := v.resource == "" || v.resource == t.of.Name
+		if v.object.Name == "" {
+			isShown = isShown && isOther
+		} else {
+			isShown = isShown && (object.Name == "" || object == v.object)
+		}
+		if !isShown {
+			continue
+		}
+		select {
+		case v.changed <- struct{}{}:
+		default: // it has not heard of the last change yet
+		}
+	}
+}
+
+// close ends everything, and waits for that.
+func (a *audience) close() {
+	a.mu.Lock()
+	if !a.isClosed() {
+		close(a.closed)
+	}
+	if a.leaving != nil {
+		a.leaving.Stop()
+	}
+	a.end()
+	a.mu.Unlock()
+	a.watches.Wait()
+}
+
+// isClosed reports whether the page has ended.
+func (a *audience) isClosed() bool {
+	select {
+	case <-a.closed:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,94 @@
+package page
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
+)
+
+// Options say what a page shows.
+type Options struct {
+	Cluster *inspect.Cluster
+	// Token is the secret of the people who may look: see NewToken.
+	Token string
+	// Namespace restricts the objects. Empty: all namespaces.
+	Namespace string
+	// LeaseName and LeaseNamespace are those of the operator's leases. The name can be empty for that in the settings.
+	LeaseName, LeaseNamespace string
+	// Writing sends requests of people to the operator. Nil: the page only shows, and has no way to write.
+	Writing *rest.Config
+}
+
+// Page serves the page. It is safe for concurrent use.
+type Page struct {
+	options  Options
+	mux      *http.ServeMux
+	tables   []*table
+	audience *audience
+	facts    facts
+}
+
+//go:embed static
+var static embed.FS
+
+// New returns a page. Close ends it.
+func New(o Options) *Page {
+	p := &Page{options: o, mux: http.NewServeMux()}
+	for _, of := range o.Cluster.Watched() {
+		p.tables = append(p.tables, &table{of: of, cluster: o.Cluster, namespace: o.Namespace})
+	}
+	p.audience = newAudience(p.tables)
+	p.mux.HandleFunc("GET /{$}", p.showOverview)
+	p.mux.HandleFunc("GET /objects", p.showObjects)
+	p.mux.HandleFunc("GET /object", p.showObject)
+	p.mux.HandleFunc("GET /operator", p.showOperator)
+	p.mux.HandleFunc("GET /changes", p.streamChanges)
+	for name, kind := range map[string]string{"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"} {
+		p.mux.HandleFunc("GET /static/"+name, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", kind+"; charset=utf-8") // the tables of the machine can say something else
+			http.ServeFileFS(w, r, static, "static/"+name)
+		})
+	}
+	if o.Writing != nil {
+		p.mux.HandleFunc("GET /request", p.confirmRequest)
+		p.mux.HandleFunc("POST /request", p.sendRequest)
+	}
+	return p
+}
+
+// Close ends the watches and the streams of changes.
+func (p *Page) Close() { p.audience.close() }
+
+// The limits of connections.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	answerTimeout = time.Minute // not for streams of changes
+	maxHeader     = 1 << 16
+	maxBody       = 1 << 16
+)
+
+// Serve serves the page until the context is done.
+func (p *Page) Serve(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{Handler: p, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader}
+	stopped := make(chan struct{})
+	defer context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		p.Close()
+		_ = server.Close() // what it answers now, nobody waits for
+	})()
+	err := server.Serve(listener)
+	if errors.Is(err, http.ErrServerClosed) {
+		<-stopped
+		return nil
+	}
+	p.Close()
+	return err
+}
