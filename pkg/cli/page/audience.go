@@ -14,12 +14,12 @@ const patience = time.Minute
 // audience watches the objects while somebody looks, and tells the viewers what changes. Nobody looks: nothing is watched
 // and nothing is kept.
 type audience struct {
-	tables []*table
+	watch func(context.Context) // until the context is done
 
 	mu      sync.Mutex
 	viewers map[*viewer]bool
 	stop    context.CancelFunc // ends the watches; nil if nothing is watched
-	watches *sync.WaitGroup    // the latest ones
+	ended   chan struct{}      // closed when the latest watches have ended
 	leaving *time.Timer
 	closed  chan struct{}
 }
@@ -32,13 +32,10 @@ type viewer struct {
 	changed  chan struct{} // has room for one
 }
 
-func newAudience(tables []*table) *audience {
-	a := &audience{tables: tables, viewers: map[*viewer]bool{}, watches: &sync.WaitGroup{}, closed: make(chan struct{})}
-	for _, t := range tables {
-		t.reset()
-		t.changed = a.tell
-	}
-	return a
+func newAudience(watch func(context.Context)) *audience {
+	ended := make(chan struct{})
+	close(ended)
+	return &audience{watch: watch, viewers: map[*viewer]bool{}, ended: ended, closed: make(chan struct{})}
 }
 
 // look watches the objects for a while.
@@ -55,17 +52,14 @@ func (a *audience) start() {
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	former := a.watches
-	watches := &sync.WaitGroup{}
-	for _, t := range a.tables {
-		watches.Go(func() {
-			former.Wait() // they write to the same tables
-			t.watch(ctx)
-			t.reset()
-		})
-	}
+	former, ended := a.ended, make(chan struct{})
+	go func() {
+		defer close(ended)
+		<-former // they keep the same rows
+		a.watch(ctx)
+	}()
 	a.stop = stop
-	a.watches = watches
+	a.ended = ended
 }
 
 // leave lets the watches end later, unless somebody looks then. It is called with the lock.
@@ -104,12 +98,12 @@ func (a *audience) join(v *viewer) (leave func()) {
 	}
 }
 
-// tell tells the viewers about a change of an object, or of all if it has no name.
-func (a *audience) tell(t *table, object types.NamespacedName, isOther bool) {
+// tell tells the viewers about a change of an object of a resource, or of all if it has no name.
+func (a *audience) tell(resource string, object types.NamespacedName, isOther bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for v := range a.viewers {
-		isShown := v.resource == "" || v.resource == t.of.Name
+		isShown := v.resource == "" || v.resource == resource
 		if v.object.Name == "" {
 			isShown = isShown && isOther
 		} else {
@@ -135,8 +129,9 @@ func (a *audience) close() {
 		a.leaving.Stop()
 	}
 	a.end()
+	ended := a.ended
 	a.mu.Unlock()
-	a.watches.Wait()
+	<-ended
 }
 
 // isClosed reports whether the page has ended.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -41,10 +42,12 @@ var static embed.FS
 // New returns a page. Close ends it.
 func New(o Options) *Page {
 	p := &Page{options: o, mux: http.NewServeMux()}
+	p.audience = newAudience(p.watch)
 	for _, of := range o.Cluster.Watched() {
-		p.tables = append(p.tables, &table{of: of, cluster: o.Cluster, namespace: o.Namespace})
+		t := &table{of: of, cluster: o.Cluster, namespace: o.Namespace, changed: p.audience.tell}
+		t.reset()
+		p.tables = append(p.tables, t)
 	}
-	p.audience = newAudience(p.tables)
 	p.mux.HandleFunc("GET /{$}", p.showOverview)
 	p.mux.HandleFunc("GET /objects", p.showObjects)
 	p.mux.HandleFunc("GET /object", p.showObject)
@@ -61,6 +64,15 @@ func New(o Options) *Page {
 		p.mux.HandleFunc("POST /request", p.sendRequest)
 	}
 	return p
+}
+
+// watch keeps the rows of all resources until the context is done.
+func (p *Page) watch(ctx context.Context) {
+	var watches sync.WaitGroup
+	for _, t := range p.tables {
+		watches.Go(func() { t.watch(ctx) })
+	}
+	watches.Wait()
 }
 
 // Close ends the watches and the streams of changes.

@@ -28,8 +28,8 @@ type table struct {
 	of        inspect.WatchedResource
 	cluster   *inspect.Cluster
 	namespace string
-	// changed is called after a change of an object, with whether its row is another one.
-	changed func(t *table, object types.NamespacedName, isOther bool)
+	// changed is called after a change of an object of the resource, with whether its row is another one.
+	changed func(resource string, object types.NamespacedName, isOther bool)
 
 	mu     sync.RWMutex
 	rows   map[types.NamespacedName]row
@@ -93,8 +93,9 @@ func (t *table) reset() {
 	t.err = nil
 }
 
-// watch keeps the rows until the context is done.
+// watch keeps the rows until the context is done, and then forgets them.
 func (t *table) watch(ctx context.Context) {
+	defer t.reset()
 	var rechecks sync.WaitGroup
 	rechecks.Go(func() { t.recheck(ctx) })
 	defer rechecks.Wait()
@@ -186,7 +187,7 @@ func (t *table) put(key types.NamespacedName, now row) {
 	t.counts[now.state]++
 	t.err = nil
 	t.mu.Unlock()
-	t.changed(t, key, !known || before != now)
+	t.changed(t.of.Name, key, !known || before != now)
 }
 
 // Delete implements cache.ReflectorStore.
@@ -204,7 +205,7 @@ func (t *table) Delete(deleted any) error {
 	}
 	t.err = nil
 	t.mu.Unlock()
-	t.changed(t, key, known)
+	t.changed(t.of.Name, key, known)
 	return nil
 }
 
@@ -230,7 +231,7 @@ func (t *table) Replace(all []any, _ string) error {
 		close(t.listed)
 	}
 	t.mu.Unlock()
-	t.changed(t, types.NamespacedName{}, true)
+	t.changed(t.of.Name, types.NamespacedName{}, true)
 	return nil
 }
 
@@ -242,14 +243,13 @@ func (t *table) fail(err error) {
 	t.mu.Lock()
 	t.err = err
 	t.mu.Unlock()
-	t.changed(t, types.NamespacedName{}, true)
+	t.changed(t.of.Name, types.NamespacedName{}, true)
 }
 
 // recheck reads objects again whose states can have ended without a change: a wait, or a suspension.
 func (t *table) recheck(ctx context.Context) {
 	ticker := time.NewTicker(recheckInterval)
 	defer ticker.Stop()
-	api, _ := t.cluster.API(t.of, t.namespace)
 	for {
 		select {
 		case <-ctx.Done():
@@ -257,11 +257,8 @@ func (t *table) recheck(ctx context.Context) {
 		case <-ticker.C:
 		}
 		for _, key := range t.ended(time.Now()) {
-			of, _ := t.cluster.API(t.of, key.Namespace)
-			if key.Namespace == "" {
-				of = api
-			}
-			obj, err := of.Get(ctx, key.Name, metav1.GetOptions{})
+			api, _ := t.cluster.API(t.of, key.Namespace)
+			obj, err := api.Get(ctx, key.Name, metav1.GetOptions{})
 			if err == nil {
 				t.putAgain(key, t.see(ctx, obj))
 			}
@@ -332,6 +329,7 @@ type listedRow struct {
 	row
 
 	resource string
+	rank     int // of the state
 }
 
 // filter says which rows a person wants.
@@ -349,7 +347,7 @@ func (t *table) find(f filter, to []listedRow) []listedRow {
 	for key, r := range t.rows {
 		isOne := (f.State == "" || f.State == string(r.state)) && (f.Namespace == "" || f.Namespace == key.Namespace) && strings.Contains(key.Name, f.Name)
 		if isOne {
-			to = append(to, listedRow{key, r, t.of.Name})
+			to = append(to, listedRow{key, r, t.of.Name, ranks[r.state]})
 		}
 	}
 	return to
@@ -367,7 +365,7 @@ var ranks = func() map[inspect.State]int {
 // sortRows sorts rows: what is wrong first, and then by names.
 func sortRows(rows []listedRow) {
 	slices.SortFunc(rows, func(a, b listedRow) int {
-		return cmp.Or(cmp.Compare(ranks[a.state], ranks[b.state]), strings.Compare(a.resource, b.resource),
+		return cmp.Or(cmp.Compare(a.rank, b.rank), strings.Compare(a.resource, b.resource),
 			strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 }
