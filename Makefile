@@ -145,6 +145,10 @@ docs-check: docs ## Build the site, and look at it with headless Chromium, which
 picture: envtest-assets ## Run the first example, and renew the picture of it in README.md
 	@$(WITH_ASSETS) KOPF_UPDATE_GOLDEN=1 go test -count=1 -run TestThePicture ./hack/dev
 
+.PHONY: page-pictures
+page-pictures: envtest-assets ## Look at the page of an operator with headless Chromium, and renew the pictures of it in docs/images
+	@$(WITH_ASSETS) KOPF_PAGE_PICTURES='$(CURDIR)/docs/images' go test -count=1 -v -run TestTheBrowser ./test/integration/page
+
 .PHONY: diagrams
 diagrams: ## Draw the diagrams of the documents again, which needs npm and Chromium
 	@go run ./hack/site -diagrams

@@ -61,6 +61,9 @@ func newShop() *kopf.Registry {
 	return registry
 }
 
+// gallery is the name of the operators.
+const gallery = "shop.example.com"
+
 // scene is a page about the objects in a namespace, and a browser that was let in.
 type scene struct {
 	*gomega.WithT
@@ -69,6 +72,7 @@ type scene struct {
 	namespace string
 	inspected *inspect.Cluster
 	address   string
+	letIn     string // the address with the token
 	browser   *http.Client
 }
 
@@ -79,7 +83,9 @@ func open(t *testing.T, registry *kopf.Registry, namespace string, requests bool
 	if err != nil {
 		t.Fatal(err)
 	}
-	inspected, err := inspect.Connect(t.Context(), cluster.Config(), inspect.Program{Handlers: handlers, Settings: settings.Default()})
+	known := settings.Default()
+	known.Name = gallery
+	inspected, err := inspect.Connect(t.Context(), cluster.Config(), inspect.Program{Handlers: handlers, Settings: known})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,9 +111,9 @@ func open(t *testing.T, registry *kopf.Registry, namespace string, requests bool
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{gomega.NewWithT(t), t, namespace, inspected, "http://" + listener.Addr().String(), &http.Client{Jar: cookies}}
+	s := &scene{gomega.NewWithT(t), t, namespace, inspected, "http://" + listener.Addr().String(), page.Address(listener.Addr().String(), options.Token), &http.Client{Jar: cookies}}
 	s.Expect(s.get("/")).To(gomega.ContainSubstring("it has the token of the page"))
-	s.Expect(s.get(strings.TrimPrefix(page.Address(listener.Addr().String(), options.Token), s.address))).To(gomega.ContainSubstring("Open the page"))
+	s.Expect(s.get(strings.TrimPrefix(s.letIn, s.address))).To(gomega.ContainSubstring("Open the page"))
 	return s
 }
 

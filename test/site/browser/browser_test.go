@@ -1,5 +1,5 @@
 // Package browser looks at the documentation site with headless Chromium, as readers see
-// it on a phone and on a desktop.
+// it on a phone and on a desktop, and at the page of an operator.
 package browser
 
 import (
@@ -21,6 +21,7 @@ import (
 var (
 	dir         = flag.String("site", "../../../bin/site", "the `folder` of the site")
 	screenshots = flag.String("screenshots", "", "write pictures of some pages to this `folder`")
+	page        = flag.String("page", "", "look at the page of an operator at this `URL`, and not at the site")
 )
 
 // widths are those of a phone and of a desktop.
@@ -30,6 +31,12 @@ var widths = map[string]int64{"phone": 390, "desktop": 1280}
 const versions = `window.siteVersions = [{"name": "main", "pages": ["docs/handlers.html"]}, {"name": "v0.0.1", "pages": ["index.html"]}];`
 
 func TestSite(t *testing.T) {
+	if *page != "" {
+		t.Skip("this run is about the page of an operator: see TestOperatorPage")
+	}
+	if _, err := os.Stat(filepath.Join(*dir, "main/index.html")); err != nil {
+		t.Fatalf("there is no site to check: run make docs first (%v)", err)
+	}
 	browser := start(t)
 	address := serve(t)
 	for device, width := range widths {
@@ -49,9 +56,6 @@ func TestSite(t *testing.T) {
 // start starts a browser, and says what is missing if it cannot.
 func start(t *testing.T) context.Context {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(*dir, "main/index.html")); err != nil {
-		t.Fatalf("there is no site to check: run make docs first (%v)", err)
-	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU)
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop)
