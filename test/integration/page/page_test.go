@@ -11,17 +11,21 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/onsi/gomega"
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/cli"
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/cli/page"
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -302,4 +306,48 @@ func TestTheOperatorIsShown(t *testing.T) {
 	s := open(t, newShop(), cluster.Namespace(t), false)
 	s.Eventually(func() string { return s.get("/operator") }).Should(gomega.SatisfyAll(
 		gomega.ContainSubstring("ClusterKopfPeering"), gomega.ContainSubstring("The lease does not exist"), gomega.ContainSubstring("<td>watched</td>")))
+}
+
+func TestTheCommandServesThePage(t *testing.T) {
+	t.Parallel()
+	if !cluster.HasAddress() {
+		return // a command has a process and a kubeconfig of its own
+	}
+	s := gomega.NewWithT(t)
+	handlers, err := newShop().Declarations().Handlers(nil)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	load := func(known settings.Settings) (cli.Program, error) {
+		return cli.Program{Handlers: handlers, Settings: known}, nil
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	s.Expect(os.WriteFile(kubeconfig, cluster.KubeConfig(), 0o600)).To(gomega.Succeed())
+	newCommand := func(arguments ...string) *cobra.Command {
+		root := &cobra.Command{Use: "my-operator"}
+		root.AddCommand(cli.Commands(load)...)
+		root.SetArgs(append([]string{"page", "--kubeconfig", kubeconfig}, arguments...))
+		return root
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	command, ended := newCommand(), make(chan error, 1)
+	out, in := io.Pipe()
+	command.SetOut(in)
+	go func() { ended <- command.ExecuteContext(ctx) }()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	_, address, _ := strings.Cut(strings.TrimSpace(line), "The page is at ")
+	s.Expect(address).To(gomega.MatchRegexp(`^http://127\.0\.0\.1:\d+/\?token=\w+$`))
+	answer, err := http.Get(address)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(answer.Body.Close()).To(gomega.Succeed())
+	s.Expect(answer.StatusCode).To(gomega.Equal(http.StatusOK))
+
+	at, err := url.Parse(address)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	second := newCommand("--port", at.Port())
+	second.SetErr(io.Discard)
+	s.Expect(second.ExecuteContext(ctx)).To(gomega.MatchError(gomega.ContainSubstring("the page cannot be served")))
+	interrupt()
+	s.Eventually(ended).Should(gomega.Receive(gomega.BeNil()))
 }
