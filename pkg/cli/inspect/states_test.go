@@ -22,6 +22,7 @@ func TestObjectsAreSummarized(t *testing.T) {
 	begun, next := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	waits := record(m{"started": at(-time.Hour), "delayed": at(time.Hour), "purpose": "update", "retries": 2})
 	fails := m{"started": at(-2 * time.Hour), "stopped": at(-time.Hour), "purpose": "update", "retries": 1, "failure": true}
+	held := m{"started": at(-2 * time.Hour), "stopped": at(-time.Hour), "purpose": "delete", "retries": 1, "failure": true}
 	for name, test := range map[string]struct {
 		object       m
 		want         State
@@ -37,14 +38,13 @@ func TestObjectsAreSummarized(t *testing.T) {
 		"it is suspended":             {withSize(2, handled(), annotated("request-suspend", next.Format(time.RFC3339))), Suspended, written, next, []declare{update()}},
 		"it is suspended and waits":   {withSize(2, handled(), waits, annotated("request-suspend", "forever")), Suspended, written, time.Time{}, []declare{update()}},
 		"its deletion is in progress": {withSize(1, handled(), deleting, finalized(ours)), Due, written, time.Time{}, []declare{remove()}},
-		"its deletion is held": {withSize(1, handled(), deleting, finalized(ours), record(m{"started": at(-2 * time.Hour), "stopped": at(-time.Hour), "purpose": "delete", "retries": 1, "failure": true})),
-			Held, begun, time.Time{}, []declare{remove(handler.HoldOnFailure())}},
-		"it waits for others":        {withSize(1, handled(), deleting, finalized("example.com/other")), Deleting, created, time.Time{}, []declare{remove()}},
-		"no handler applies":         {withSize(1, labeled("web")), LeftAlone, written, time.Time{}, []declare{create(wantsDB())}},
-		"only a daemon":              {withSize(1), Background, written, time.Time{}, []declare{daemon}},
-		"a filter needs an operator": {withSize(1, handled()), Undecidable, written, time.Time{}, []declare{update(handlertest.When(func(a *handler.Call) bool { return visits.Of(a) > 0 }))}},
-		"a namespace out of scope":   {withSize(1, func(raw m) { raw["metadata"].(m)["namespace"] = "elsewhere" }), Outside, written, time.Time{}, []declare{create()}},
-		"it cannot be judged":        {withSize(1, func(raw m) { raw["spec"] = func() {} }), Unknown, written, time.Time{}, []declare{create()}},
+		"its deletion is held":        {withSize(1, handled(), deleting, finalized(ours), record(held)), Held, begun, time.Time{}, []declare{remove(handler.HoldOnFailure())}},
+		"it waits for others":         {withSize(1, handled(), deleting, finalized("example.com/other")), Deleting, created, time.Time{}, []declare{remove()}},
+		"no handler applies":          {withSize(1, labeled("api")), LeftAlone, written, time.Time{}, []declare{create(wantsDB())}},
+		"only a daemon":               {withSize(1), Background, written, time.Time{}, []declare{daemon}},
+		"a filter needs an operator":  {withSize(1, handled()), Undecidable, written, time.Time{}, []declare{update(handlertest.When(func(a *handler.Call) bool { return visits.Of(a) > 0 }))}},
+		"a namespace out of scope":    {withSize(1, func(raw m) { raw["metadata"].(m)["namespace"] = "elsewhere" }), Outside, written, time.Time{}, []declare{create()}},
+		"it cannot be judged":         {withSize(1, func(raw m) { raw["spec"] = func() {} }), Unknown, written, time.Time{}, []declare{create()}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &registry.Registry{}

@@ -149,11 +149,11 @@ func newPage(t *testing.T, of *api, adjust func(*Options)) *Page {
 	return p
 }
 
-// example is an object of the handled resource, with further fields.
-func example(name, annotations, spec string) (path, object string) {
-	return "/apis/kopf.dev/v1/namespaces/default/kopfexamples/" + name, fmt.Sprintf(
-		`{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":%q,"namespace":"default","uid":"u-%s","resourceVersion":"5","creationTimestamp":"2026-01-01T00:00:00Z","annotations":{%s}},"spec":%s}`,
-		name, name, annotations, spec)
+// example is the object "one" of the handled resource, with annotations and a specification.
+func example(annotations, spec string) (path, object string) {
+	return "/apis/kopf.dev/v1/namespaces/default/kopfexamples/one", fmt.Sprintf(
+		`{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"one","namespace":"default","uid":"u-1","resourceVersion":"5","creationTimestamp":"2026-01-01T00:00:00Z","annotations":{%s}},"spec":%s}`,
+		annotations, spec)
 }
 
 // ask sends a request of a browser to a page. The edit can change it.

@@ -52,7 +52,8 @@ func (a *audience) start() {
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	former, ended := a.ended, make(chan struct{})
+	former := a.ended
+	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		<-former // they keep the same rows

@@ -90,10 +90,12 @@ func classOf(state any) string {
 // ago says how far away a time is. It is not exact, because a page that does not change is not loaded again.
 func ago(t time.Time) string {
 	d := time.Since(t)
-	in, over := "", " ago"
+	in := ""
+	over := " ago"
 	if d < 0 {
 		d = -d
-		in, over = "in ", ""
+		in = "in "
+		over = ""
 	}
 	switch {
 	case d < time.Minute:
@@ -122,10 +124,10 @@ func (p *Page) awaitLists(r *http.Request) {
 	defer patience.Stop()
 	for _, t := range p.tables {
 		t.mu.RLock()
-		listed := t.listed
+		tried := t.tried
 		t.mu.RUnlock()
 		select {
-		case <-listed:
+		case <-tried:
 		case <-patience.C:
 			return
 		case <-r.Context().Done():
@@ -169,7 +171,7 @@ func (p *Page) showOverview(w http.ResponseWriter, r *http.Request) {
 		if problem := t.problem(); problem != "" {
 			view.Wrong = append(view.Wrong, problem)
 		}
-		one := resourceView{Name: t.of.Name, IsListed: t.isListed(), Link: linkTo(filter{Resource: t.of.Name}, 1)}
+		one := resourceView{Name: t.of.Name, IsListed: t.wasListed(), Link: linkTo(filter{Resource: t.of.Name}, 1)}
 		for _, state := range inspect.States() {
 			if counts[state] > 0 {
 				one.Objects += counts[state]
@@ -251,7 +253,7 @@ func (p *Page) showObjects(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		found = t.find(f, found)
-		view.IsListed = view.IsListed && t.isListed()
+		view.IsListed = view.IsListed && t.wasListed()
 		if problem := t.problem(); problem != "" {
 			view.Problems = append(view.Problems, problem)
 		}
@@ -485,7 +487,7 @@ func (p *Page) showOperator(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case one.Problem != "":
 			one.State = "not watched"
-		case t.isListed():
+		case t.wasListed():
 			one.State = "watched"
 		}
 		view.Watched = append(view.Watched, one)

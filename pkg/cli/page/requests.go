@@ -112,7 +112,7 @@ func (p *Page) sendRequest(w http.ResponseWriter, r *http.Request) {
 // requestOf reads a form.
 func requestOf(form url.Values, now time.Time) (r inspect.Request, ok bool) {
 	r = inspect.Request{Verb: request.Verb(form.Get("verb")), Handler: form.Get("handler"), Abandon: form.Has(request.Abandon)}
-	switch verb := form.Get("verb"); verb {
+	switch form.Get("verb") {
 	case "retry", "rerun", "skip":
 		return r, r.Handler != ""
 	case "suspend":

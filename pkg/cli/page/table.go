@@ -31,11 +31,12 @@ type table struct {
 	// changed is called after a change of an object of the resource, with whether its row is another one.
 	changed func(resource string, object types.NamespacedName, isOther bool)
 
-	mu     sync.RWMutex
-	rows   map[types.NamespacedName]row
-	counts map[inspect.State]int
-	listed chan struct{} // closed with the first list
-	err    error         // why the objects are unknown
+	mu       sync.RWMutex
+	rows     map[types.NamespacedName]row
+	counts   map[inspect.State]int
+	isListed bool          // all objects have been seen once
+	tried    chan struct{} // closed with the first list or error
+	err      error         // why the objects are unknown
 }
 
 // row is what is kept of an object.
@@ -89,7 +90,8 @@ func (t *table) reset() {
 	defer t.mu.Unlock()
 	t.rows = map[types.NamespacedName]row{}
 	t.counts = map[inspect.State]int{}
-	t.listed = make(chan struct{})
+	t.isListed = false
+	t.tried = make(chan struct{})
 	t.err = nil
 }
 
@@ -103,7 +105,8 @@ func (t *table) watch(ctx context.Context) {
 	silent := logr.Discard() // errors are shown on the page
 	reflector := cache.NewReflectorWithOptions(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.LabelSelector, options.FieldSelector = selection.LabelSelector, selection.FieldSelector
+			options.LabelSelector = selection.LabelSelector
+			options.FieldSelector = selection.FieldSelector
 			options.ResourceVersion = "" // consistent, and in pages
 			options.ResourceVersionMatch = ""
 			list, err := api.List(ctx, options)
@@ -118,16 +121,19 @@ func (t *table) watch(ctx context.Context) {
 			return page, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.LabelSelector, options.FieldSelector = selection.LabelSelector, selection.FieldSelector
+			options.LabelSelector = selection.LabelSelector
+			options.FieldSelector = selection.FieldSelector
 			events, err := api.Watch(ctx, options)
 			if err != nil {
 				return nil, err
 			}
 			return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
-				if obj, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Bookmark {
+				obj, ok := event.Object.(*unstructured.Unstructured)
+				isChange := event.Type == watch.Added || event.Type == watch.Modified || event.Type == watch.Deleted
+				if ok && isChange {
 					event.Object = t.see(ctx, obj)
 				}
-				return event, true
+				return event, true // also bookmarks and errors
 			}), nil
 		},
 	}, nil, t, cache.ReflectorOptions{Logger: &silent, Name: t.of.Name})
@@ -136,9 +142,9 @@ func (t *table) watch(ctx context.Context) {
 		err := reflector.ListAndWatchWithContext(ctx)
 		if err == nil { // the watch has expired
 			delay = firstDelay
-			continue
+		} else {
+			t.fail(err)
 		}
-		t.fail(err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(delay):
@@ -224,12 +230,8 @@ func (t *table) Replace(all []any, _ string) error {
 	t.mu.Lock()
 	t.rows = rows
 	t.counts = counts
-	t.err = nil
-	select {
-	case <-t.listed:
-	default:
-		close(t.listed)
-	}
+	t.isListed = true
+	t.finish(nil)
 	t.mu.Unlock()
 	t.changed(t.of.Name, types.NamespacedName{}, true)
 	return nil
@@ -241,9 +243,19 @@ func (t *table) Resync() error { return nil }
 // fail records why the objects are unknown.
 func (t *table) fail(err error) {
 	t.mu.Lock()
-	t.err = err
+	t.finish(err)
 	t.mu.Unlock()
 	t.changed(t.of.Name, types.NamespacedName{}, true)
+}
+
+// finish ends an attempt to list the objects. It is called with the lock.
+func (t *table) finish(err error) {
+	t.err = err
+	select {
+	case <-t.tried:
+	default:
+		close(t.tried)
+	}
 }
 
 // recheck reads objects again whose states can have ended without a change: a wait, or a suspension.
@@ -304,16 +316,11 @@ func (t *table) problem() string {
 	}
 }
 
-// isListed reports whether all objects have been seen once.
-func (t *table) isListed() bool {
+// wasListed reports whether all objects have been seen once.
+func (t *table) wasListed() bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	select {
-	case <-t.listed:
-		return true
-	default:
-		return false
-	}
+	return t.isListed
 }
 
 // count returns the numbers of objects by states.

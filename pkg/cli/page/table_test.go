@@ -17,7 +17,7 @@ import (
 
 func TestRowsFollowTheObjects(t *testing.T) {
 	g := gomega.NewWithT(t)
-	path, object := example("one", "", "{}")
+	path, object := example("", "{}")
 	api := newAPI(t, map[string]string{path: object})
 	p := newPage(t, api, nil)
 	g.Consistently(api.openWatches, 50*time.Millisecond).Should(gomega.Equal(0), "nobody looks")
@@ -25,7 +25,7 @@ func TestRowsFollowTheObjects(t *testing.T) {
 	g.Expect(show()).To(gomega.ContainSubstring(`<span class="state busy">due</span>`))
 	g.Eventually(api.openWatches).Should(gomega.Equal(2))
 
-	_, handled := example("one", `"kopf.zalando.org/last-handled-configuration":"{\"spec\":{}}"`, "{}")
+	_, handled := example(`"kopf.zalando.org/last-handled-configuration":"{\"spec\":{}}"`, "{}")
 	api.events <- fmt.Sprintf(`{"type":"MODIFIED","object":%s}`+"\n", strings.Replace(handled, `"5"`, `"10"`, 1))
 	g.Eventually(show).Should(gomega.ContainSubstring(`<span class="state good">handled</span>`))
 	api.events <- fmt.Sprintf(`{"type":"DELETED","object":%s}`+"\n", strings.Replace(handled, `"5"`, `"11"`, 1))

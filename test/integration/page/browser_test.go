@@ -38,10 +38,10 @@ func newGallery() *kopf.Registry {
 		return []client.Object{config, label}, nil
 	}, kopf.ID("items"))
 	registry.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
-		switch labels := c.Labels(); {
-		case labels["state"] == "unpaid":
+		switch c.Labels()["state"] {
+		case "unpaid":
 			return kopf.Temporary(errors.New("the bank does not answer"), 20*time.Minute)
-		case labels["state"] == "markup":
+		case "markup":
 			return kopf.Temporary(errors.New("the bank answers <img src=x onerror=alert(1)>"), time.Hour)
 		default:
 			return nil
@@ -101,7 +101,7 @@ func TestTheBrowserShowsThePage(t *testing.T) {
 		gomega.ContainElements("order-23: failed", "order-07: waiting", "order-17: waiting"), gomega.HaveLen(30),
 		gomega.Not(gomega.ContainElement(gomega.MatchRegexp(": (due|in progress)$")))))
 
-	arguments := []string{"-C", filepath.Join(root, "test/site/browser"), "test", "-count=1", "-v", "-run=TestOperatorPage", ".", "-args", "-page=" + s.letIn}
+	arguments := []string{"-C", filepath.Join(root, "test", "site", "browser"), "test", "-count=1", "-v", "-run=TestOperatorPage", ".", "-args", "-page=" + s.letIn}
 	if folder := os.Getenv(pictures); folder != "" {
 		arguments = append(arguments, "-screenshots="+folder)
 	}

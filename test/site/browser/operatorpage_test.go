@@ -49,7 +49,8 @@ func TestOperatorPage(t *testing.T) {
 					t.Errorf("%s has the background %s for both colors of the system", name, light)
 				}
 				for _, color := range []string{"light", "dark"} {
-					if picture := "page-" + name + "-" + device + "-" + color; *screenshots != "" && slices.Contains(guide, picture) {
+					picture := "page-" + name + "-" + device + "-" + color
+					if *screenshots != "" && slices.Contains(guide, picture) {
 						do(t, tab, scheme(color))
 						save(t, tab, picture)
 					}
