@@ -31,7 +31,7 @@ var layers = []layer{
 	{name: "control planes", folders: []string{"internal/controlplane"}, only: []string{"internal/binaries", "internal/guard"}},
 	{name: "test kit", folders: []string{"pkg/kopftest"}},
 	{name: "replay of the test kit", folders: []string{"pkg/kopftest/internal/replay"}},
-	{name: "parts of the test kit", folders: []string{"pkg/kopftest/internal/apiserver/...", "pkg/kopftest/internal/garbage", "pkg/kopftest/internal/inprocess", "pkg/kopftest/internal/leaks", "pkg/kopftest/internal/sample", "pkg/kopftest/internal/sweep", "pkg/kopftest/internal/watchdog"}, only: []string{"pkg/kopftest/internal/..."}},
+	{name: "parts of the test kit", folders: []string{"pkg/kopftest/internal/apiserver/...", "pkg/kopftest/internal/garbage", "pkg/kopftest/internal/inprocess", "pkg/kopftest/internal/leaks", "pkg/kopftest/internal/sample", "pkg/kopftest/internal/sweep", "pkg/kopftest/internal/watchdog"}, only: []string{"internal/builtin", "pkg/kopftest/internal/..."}},
 	{name: "facade", folders: []string{"pkg/kopf"}},
 	{name: "operator", folders: []string{"pkg/operator/..."}},
 	{name: "command line", folders: []string{"pkg/cli/..."}},
@@ -62,7 +62,7 @@ var layers = []layer{
 	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
 	{name: "known fields", folders: []string{"internal/knownfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
-	{name: "binaries of control planes, manifests, terminals, function names, recomputed values, and schedules", folders: []string{"internal/schedule", "internal/binaries", "internal/guard", "internal/manifests", "internal/pty", "internal/function", "internal/recomputed"}},
+	{name: "binaries of control planes, manifests, built-in resources, terminals, function names, recomputed values, and schedules", folders: []string{"internal/schedule", "internal/builtin", "internal/binaries", "internal/guard", "internal/manifests", "internal/pty", "internal/function", "internal/recomputed"}},
 	{name: "backoff, rollout, stop, tracing, contention, sleep, report once, plural, program, window, similar words, and golden files", folders: []string{"pkg/internal/window", "internal/golden", "pkg/internal/contention", "pkg/backoff", "pkg/model/rollout", "pkg/model/stop", "pkg/tracing", "pkg/internal/sleep", "internal/isolate", "pkg/internal/reportonce", "pkg/internal/plural", "pkg/internal/program", "internal/similar"}},
 }
 

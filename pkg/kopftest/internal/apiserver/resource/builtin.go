@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/applyconfigurations"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	kinds "github.com/kopf-go/kopf/internal/builtin"
 )
 
 // builtin are the rules of a resource whose Go type is known.
@@ -52,8 +53,8 @@ func newBuiltin() ([]*Resource, error) {
 	}
 	types := typesOf{applyconfigurations.NewTypeConverter(scheme), managedfields.NewDeducedTypeConverter()}
 	var made []*Resource
-	for _, row := range rows() {
-		one, err := row.resource(scheme, types)
+	for _, row := range kinds.Resources() {
+		one, err := newBuiltinResource(row, scheme, types)
 		if err != nil {
 			return nil, err
 		}
@@ -62,24 +63,24 @@ func newBuiltin() ([]*Resource, error) {
 	return made, nil
 }
 
-func (r row) resource(scheme *runtime.Scheme, types managedfields.TypeConverter) (*Resource, error) {
-	kind := r.version.WithKind(r.kind)
-	hasStatus := slices.Contains(r.subresources, Status)
+func newBuiltinResource(r kinds.Resource, scheme *runtime.Scheme, types managedfields.TypeConverter) (*Resource, error) {
+	kind := r.Version.WithKind(r.Kind)
+	hasStatus := slices.Contains(r.Subresources, Status)
 	managers, err := newFieldManagers(kind, types, hasStatus)
 	if err != nil {
 		return nil, err
 	}
 	rules := &builtin{
-		kind: kind, scheme: scheme, namespaced: r.namespaced, hasStatus: hasStatus,
-		hasGeneration: r.hasGeneration, managers: managers, special: specialOf(kind),
+		kind: kind, scheme: scheme, namespaced: r.Namespaced, hasStatus: hasStatus,
+		hasGeneration: r.HasGeneration, managers: managers, special: specialOf(kind),
 	}
 	one := &Resource{
-		GroupVersionResource: r.version.WithResource(r.plural), Kind: r.kind, Singular: strings.ToLower(r.kind),
-		Namespaced: r.namespaced, ShortNames: r.shortNames, Categories: r.categories, Subresources: r.subresources,
-		Stored: r.version.WithResource(r.plural), Rules: rules,
+		GroupVersionResource: r.Version.WithResource(r.Plural), Kind: r.Kind, Singular: strings.ToLower(r.Kind),
+		Namespaced: r.Namespaced, ShortNames: r.ShortNames, Categories: r.Categories, Subresources: r.Subresources,
+		Stored: r.Version.WithResource(r.Plural), Rules: rules,
 	}
 	if kind.Group == eventsGroup {
-		one.Stored = schema.GroupVersionResource{Version: "v1", Resource: r.plural}
+		one.Stored = schema.GroupVersionResource{Version: "v1", Resource: r.Plural}
 		one.Rules = renamedEvents{rules}
 	}
 	return one, nil
@@ -206,5 +207,3 @@ func pathSegment(name string, _ bool) []string {
 	}
 	return nil
 }
-
-func (r row) String() string { return fmt.Sprintf("%s %s", r.version, r.plural) }
