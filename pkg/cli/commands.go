@@ -30,7 +30,8 @@ type Load func(settings.Settings) (Program, error)
 // command line of a program. They belong to no operator that runs.
 func Commands(load Load) []*cobra.Command {
 	commands := []*cobra.Command{
-		newExplainCommand(load), newPlanCommand(load), newPeersCommand(load), newShardsCommand(load), newPageCommand(load), newRBACCommand(load),
+		newExplainCommand(load), newPlanCommand(load), newPeersCommand(load), newShardsCommand(load), newPageCommand(load),
+		newRBACCommand(load), newManifestsCommand(load),
 		newRequestCommand(load, "retry"), newRequestCommand(load, "rerun"), newRequestCommand(load, "skip"),
 		newSuspendCommand(load), newUnsuspendCommand(load), newReleaseCommand(load),
 	}

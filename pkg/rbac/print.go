@@ -68,6 +68,15 @@ func wrapped(text string) (lines []string) {
 	return lines
 }
 
+// Comment returns a text as lines of comments.
+func Comment(text string) string {
+	var b strings.Builder
+	for i, line := range wrapped(text) {
+		b.WriteString([]string{"# ", "#   "}[min(i, 1)] + line + "\n")
+	}
+	return b.String()
+}
+
 // Line returns the rule in one line, as an item of the rules of a role.
 func (r Rule) Line() string {
 	group := r.Group
@@ -93,9 +102,7 @@ func Text(in Input, account Account, at time.Time) string {
 	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	for _, problem := range problems {
 		text, code, _ := strings.Cut(problem.Error(), "\n")
-		for i, line := range wrapped("Not derived: " + text) {
-			b.WriteString([]string{"#\n# ", "#   "}[min(i, 1)] + line + "\n")
-		}
+		b.WriteString("#\n" + Comment("Not derived: "+text))
 		for line := range strings.Lines(code) { // not wrapped, to be copied
 			b.WriteString("#     " + strings.TrimSuffix(line, "\n") + "\n")
 		}

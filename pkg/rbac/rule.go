@@ -40,6 +40,12 @@ func (r Rule) Permits(p Permission) bool {
 		(len(r.Names) == 0 || slices.Contains(r.Names, p.Name))
 }
 
+// Equal reports whether both rules permit the same for the same reason.
+func (r Rule) Equal(other Rule) bool {
+	return r.Group == other.Group && r.Reason == other.Reason && slices.Equal(r.Resources, other.Resources) &&
+		slices.Equal(r.Names, other.Names) && slices.Equal(r.Verbs, other.Verbs)
+}
+
 // roles collects the rules of several roles.
 type roles struct {
 	list []Role

@@ -18,12 +18,12 @@ import (
 // kopf and of operators are checked in pkg/cli, by the real command line.
 var programs = map[string][]string{
 	"go":   {"build", "doc", "get", "install", "list", "mod", "run", "test", "tool", "vet"},
-	"kopf": {"cluster", "completion", "explain", "freeze", "page", "peers", "plan", "rbac", "release", "rerun", "resume", "retry", "run", "shards", "skip", "suspend", "unsuspend", "version"},
+	"kopf": {"cluster", "completion", "explain", "freeze", "manifests", "page", "peers", "plan", "rbac", "release", "rerun", "resume", "retry", "run", "shards", "skip", "suspend", "unsuspend", "version"},
 	"kubectl": {
 		"annotate", "api-resources", "apply", "auth", "cluster-info", "config", "create", "delete", "describe", "edit",
 		"exec", "explain", "get", "kopf", "kustomize", "label", "logs", "patch", "port-forward", "replace", "rollout", "scale", "version", "wait",
 	},
-	"./my-operator": {"completion", "explain", "page", "peers", "plan", "rbac", "release", "rerun", "retry", "shards", "skip", "suspend", "unsuspend"},
+	"./my-operator": {"completion", "explain", "manifests", "page", "peers", "plan", "rbac", "release", "rerun", "retry", "shards", "skip", "suspend", "unsuspend"},
 	"docker":        {"build", "buildx", "push"},
 	"git":           {"clone"},
 	"k3d":           {"cluster", "image"},

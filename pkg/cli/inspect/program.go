@@ -312,6 +312,9 @@ func (c *Cluster) conversions(ctx context.Context, found discovery.SelectedResou
 	return notes
 }
 
+// Served returns what the cluster serves.
+func (c *Cluster) Served() discovery.Snapshot { return c.served }
+
 // Roles are the permissions that an operator needs: a list of objects for kubectl apply.
 type Roles struct {
 	APIVersion string           `json:"apiVersion"`
