@@ -14,34 +14,33 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
-// admission declares the admission handlers, and returns the settings by which the API
+// admission declares the admission handlers, and makes the settings by which the API
 // servers reach them: through the service that the environment names. config/webhook
 // names one; without it no such handlers are declared, because nothing could call them.
-func admission(registry *kopf.Registry, examples kopf.Selector) (func(*kopf.Options), error) {
+func admission(o *kopf.Options, examples kopf.Selector) error {
 	namespace, service, found := strings.Cut(os.Getenv("WEBHOOK_SERVICE"), "/")
 	if !found {
-		return func(*kopf.Options) {}, nil
+		return nil
 	}
 	host, text, _ := strings.Cut(os.Getenv("WEBHOOK_ADDRESS"), ":")
 	port, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		return nil, fmt.Errorf("the environment variable WEBHOOK_ADDRESS must have the form %q: %w", ":9443", err)
+		return fmt.Errorf("the environment variable WEBHOOK_ADDRESS must have the form %q: %w", ":9443", err)
 	}
-	registry.OnMutate(examples, paint, kopf.Operations("CREATE"))
-	registry.OnValidate(examples, check, kopf.Operations("CREATE", "UPDATE"), kopf.Field("spec"))
-	return func(o *kopf.Options) {
-		o.Settings.Admission.Managed = "manager.kopf.dev"
-		server := servers.Server{
-			Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: service, Port: new(int32(port))},
-			Addr:    host, Port: int(port),
-		}
-		if dir := os.Getenv("WEBHOOK_CERT_DIR"); dir != "" { // config/certmanager mounts it
-			server.CertFile, server.KeyFile, server.CAFile = dir+"/tls.crt", dir+"/tls.key", dir+"/ca.crt"
-		} else {
-			server.Secret = namespace + "/" + service // the replicas share the certificate
-		}
-		o.Settings.Admission.Server = server
-	}, nil
+	o.Registry.OnMutate(examples, paint, kopf.Operations("CREATE"))
+	o.Registry.OnValidate(examples, check, kopf.Operations("CREATE", "UPDATE"), kopf.Field("spec"))
+	server := servers.Server{
+		Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: service, Port: new(int32(port))},
+		Addr:    host, Port: int(port),
+	}
+	if dir := os.Getenv("WEBHOOK_CERT_DIR"); dir != "" { // config/certmanager mounts it
+		server.CertFile, server.KeyFile, server.CAFile = dir+"/tls.crt", dir+"/tls.key", dir+"/ca.crt"
+	} else {
+		server.Secret = namespace + "/" + service // the replicas share the certificate
+	}
+	o.Settings.Admission.Managed = "manager.kopf.dev"
+	o.Settings.Admission.Server = server
+	return nil
 }
 
 // paint adds a color to objects without one.

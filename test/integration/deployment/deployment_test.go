@@ -38,7 +38,7 @@ func TestDeployments(t *testing.T) {
 		}
 	})
 	t.Run("for one namespace", func(t *testing.T) {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kopf-team"}}
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "my-team"}}
 		elsewhere := sample(t, "default")
 		w.create(t, namespace, elsewhere)
 		o := deployed(t, w, "config/namespaced", "KopfPeering", namespace.Name)

@@ -21,7 +21,7 @@ func (o *operation) measures() {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "prometheus"}
 	o.create(o.t, &corev1.ServiceAccount{ObjectMeta: meta}, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: meta.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "kopf-metrics-reader"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "kopf-manager-metrics-reader"},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: meta.Name}},
 	})
 	token := o.token(o.t, namespace, meta.Name)

@@ -113,7 +113,7 @@ func TestMakeTargetsPassTheManifests(t *testing.T) {
 	for target, want := range map[string][]string{
 		"install":   {"# apply --server-side -f -", "name: kopfexamples.kopf.dev", "name: clusterkopfpeerings.kopf.dev"},
 		"uninstall": {"# delete --ignore-not-found -f -", "name: kopfexamples.kopf.dev"},
-		"deploy":    {"# apply --server-side -f -", "image: example.com/mine:v1", "name: kopf-kopfexample-viewer"},
+		"deploy":    {"# apply --server-side -f -", "image: example.com/mine:v1", "name: kopf-manager-kopfexample-viewer"},
 		"undeploy":  {"# delete --ignore-not-found -f -", "name: kopf-manager"},
 	} {
 		command := exec.CommandContext(t.Context(), "make", "--no-print-directory", target, "IMG=example.com/mine:v1", "KUBECTL="+kubectl) //nolint:gosec // no input from outside

@@ -22,7 +22,7 @@ var rejected = gomega.MatchError(gomega.ContainSubstring(`The field "my size" of
 func (o *operation) connects() {
 	o.t.Helper()
 	service := &corev1.Service{}
-	service.Namespace, service.Name = o.deployment.Namespace, "kopf-webhook"
+	service.Namespace, service.Name = o.deployment.Namespace, "kopf-manager-webhook"
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"type": "ExternalName", "externalName": "localhost"}}`))
 	o.Expect(o.Client().Patch(o.t.Context(), service, patch)).To(gomega.Succeed())
 }
@@ -71,7 +71,7 @@ func (o *operation) tried(spec map[string]any) func() (*unstructured.Unstructure
 func (o *operation) certified() {
 	o.t.Helper()
 	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: o.deployment.Namespace, Name: "kopf-webhook"}
+	key := client.ObjectKey{Namespace: o.deployment.Namespace, Name: "kopf-manager-webhook"}
 	o.Expect(o.Client().Get(o.t.Context(), key, secret)).To(gomega.Succeed())
 	hooks, err := o.hooks()
 	o.Expect(err).NotTo(gomega.HaveOccurred())
