@@ -32,12 +32,13 @@ func newManifestsCommand(load Load) *cobra.Command {
 	var given manifestFlags
 	command := &cobra.Command{
 		Use: "manifests [flags]", Short: "Print the manifests that deploy the operator",
-		Long: "Print what deploys an operator with these handlers: the namespace, the service account with the derived\n" +
-			"roles, roles for people, the deployment, and services. No cluster is asked: the resources are those of\n" +
-			"--crds, those that every cluster has, and those that the handlers name by group, version, and plural.\n\n" +
+		Long: "Print what deploys an operator with these handlers: the namespace, the service account with the\n" +
+			"derived roles, roles for people, the deployment, and services. No cluster is asked: the resources\n" +
+			"are those of --crds, those that every cluster has, and those that handlers name by group, version,\n" +
+			"and plural.\n\n" +
 			"The program is described as in its pods, with the variables POD_NAMESPACE and, for webhooks,\n" +
 			"WEBHOOK_SERVICE and WEBHOOK_ADDRESS.",
-		Example: "  manifests --crds config/crd --image registry.example.com/my-operator:v1 | kubectl apply -f -\n" +
+		Example: "  manifests --crds config/crd --image registry.example.com/shops:v1 | kubectl apply -f -\n" +
 			"  manifests --crds config/crd --with metrics,network-policy --kustomize config",
 		ValidArgsFunction: q.completeArguments,
 		RunE: func(command *cobra.Command, arguments []string) error {

@@ -23,7 +23,8 @@ import (
 // other needs call Run.
 //
 // The functions change the options one after the other. The options are the defaults, with
-// the settings and the logger of the command line.
+// the settings and the logger of the command line. The command manifests calls the functions twice, so
+// handlers that they declare belong in a registry that they make.
 func Main(configure ...func(*Options)) {
 	//nolint:forbidigo // this function ends the program, and main() calls it
 	os.Exit(cli.Main(func(ctx context.Context, in cli.Invocation) error {

@@ -17,4 +17,6 @@
 // additions: Text puts them into the deployment, and Write makes a patch of them.
 //
 // The names are final, and begin with the name of the operator: two operators can share a namespace.
+//
+// This package carries no compatibility promise.
 package deployment
