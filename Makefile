@@ -66,12 +66,16 @@ ifeq ($(PACKAGES),./...)
 	@$(WITH_ASSETS) go -C examples/kubebuilder test -timeout $(TIMEOUT) ./... # separate modules
 	@go -C otelkopf test $(filter -v -race,$(TESTFLAGS)) ./...
 	@go -C examples/storage test -timeout $(TIMEOUT) ./...
-	@$(MAKE) --no-print-directory test-alerts
+	@$(MAKE) --no-print-directory test-alerts test-chart
 endif
 
 .PHONY: test-alerts
 test-alerts: ## Test the alerts and the dashboard in config/prometheus with the engine of Prometheus
 	go -C hack/tools/alerts test $(filter -v,$(TESTFLAGS)) ./...
+
+.PHONY: test-chart
+test-chart: ## Test the chart of the manager with the engine of Helm
+	go -C hack/tools/chart test $(filter -v,$(TESTFLAGS)) ./...
 
 .PHONY: e2e
 e2e: envtest-assets ## Run every example as a program, in PROCS parallel processes, with a JUnit report in bin/ (TESTFLAGS of ginkgo)

@@ -24,6 +24,7 @@ type manifestFlags struct {
 
 	crds      []string
 	kustomize string
+	helm      string
 	discover  bool
 }
 
@@ -71,7 +72,11 @@ func (f *manifestFlags) define(set *pflag.FlagSet) {
 	set.BoolVar(&f.Standalone, "standalone", false, "ignore other operators")
 	set.StringSliceVar(&f.Components, "with", nil, "add `components`: "+strings.Join(deployment.Components, ", "))
 	set.StringVar(&f.kustomize, "kustomize", "", "write a kustomization with all components to this `folder`, instead of printing manifests")
+	set.StringVar(&f.helm, "helm", "", "write a chart for Helm with all components to this `folder`, instead of printing manifests")
 }
+
+// isWritten reports whether the manifests are written to files.
+func (f *manifestFlags) isWritten() bool { return f.kustomize != "" || f.helm != "" }
 
 // run prints or writes the manifests.
 func (f *manifestFlags) run(command *cobra.Command, q *question) error {
@@ -108,7 +113,13 @@ func (f *manifestFlags) run(command *cobra.Command, q *question) error {
 		command.PrintErrln("Not derived:", problem)
 	}
 	if f.kustomize != "" {
-		return d.Write(f.kustomize)
+		err = d.Write(f.kustomize)
+	}
+	if f.helm != "" && err == nil {
+		err = d.WriteChart(f.helm)
+	}
+	if f.isWritten() || err != nil {
+		return err
 	}
 	text, err := d.Text()
 	if err == nil {
@@ -135,7 +146,7 @@ func (f *manifestFlags) describe(q *question) (Program, error) {
 		return program, &usageError{err}
 	}
 	variables := f.Environment(f.Components...)
-	if f.kustomize != "" { // in which all can be added later
+	if f.isWritten() { // and all can be added later
 		variables = f.Environment("webhook")
 	}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {

@@ -32,8 +32,8 @@ type addition struct {
 	why   string
 }
 
-// Addition is an addition for a template.
-type Addition struct{ Value, Why string }
+// Addition is an addition for a template. In a chart, Begin and End make it depend on a value.
+type Addition struct{ Value, Why, Begin, End string }
 
 // additionsOf returns what a component adds to the pods. The empty component is the operator itself.
 func (d *Deployment) additionsOf(component string) []addition {
@@ -82,10 +82,10 @@ func (d *Deployment) additionsOf(component string) []addition {
 }
 
 // Added returns what the operator and its components add to a field of the pods. The deployment of a
-// kustomization has no components: they are patches.
+// kustomization has no components: they are patches. That of a chart has all of them.
 func (d *Deployment) Added(field string) []Addition {
 	selected := []string{""}
-	if d.Namespaced {
+	if d.Namespaced || d.isChart {
 		selected = append(selected, "namespaced")
 	}
 	for _, component := range Components {
@@ -96,9 +96,15 @@ func (d *Deployment) Added(field string) []Addition {
 	var found []Addition
 	for _, component := range selected {
 		for _, a := range d.additionsOf(component) {
-			if a.field == field {
-				found = append(found, Addition{a.value, a.why})
+			if a.field != field {
+				continue
 			}
+			added := Addition{Value: a.value, Why: a.why}
+			if d.isChart && component != "" {
+				added.Begin = "\n            {{- if " + conditionOf(component) + " }}"
+				added.End = "\n            {{- end }}"
+			}
+			found = append(found, added)
 		}
 	}
 	return found

@@ -141,6 +141,7 @@ type Deployment struct {
 
 	program inspect.Program
 	known   Known
+	isChart bool // the manifests are templates for Helm
 	// problems say what could not be derived.
 	problems []error
 }

@@ -180,6 +180,31 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// hack/tools/chart renders a chart with the engine of Helm.
+func TestWriteChart(t *testing.T) {
+	dir := t.TempDir()
+	if err := deploy(t, shops(true), deployment.Options{Replicas: 2, Definitions: definitions(t), Components: []string{"webhook"}}).WriteChart(dir); err != nil {
+		t.Fatal(err)
+	}
+	for file, golden := range map[string]string{
+		"Chart.yaml": "chart.txt", "values.yaml": "chart-values.txt", "templates/deployment.yaml": "chart-deployment.txt",
+		"templates/webhook/certificate_role.yaml": "chart-certificate-role.txt", "templates/checks.yaml": "chart-checks.txt",
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, file)) //nolint:gosec // it was just written
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareGolden(t, filepath.Join("testdata", golden), string(text))
+	}
+	rules, err := os.ReadFile(filepath.Join(dir, "templates", "prometheus", "rules.yaml")) //nolint:gosec // it was just written
+	if err != nil || !strings.Contains(string(rules), "{{ `{{` }} $labels.operator {{ `}}` }}") {
+		t.Errorf("the templates of alerts are not left to Prometheus: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "crds", "shops.yaml")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestResourcesWithoutACluster(t *testing.T) {
 	tests := map[string]struct {
 		selector selector.Selector

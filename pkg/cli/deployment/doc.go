@@ -9,12 +9,14 @@
 // definition: Known assumes the rest, and says so. Other selectors need a cluster, which the caller
 // can ask.
 //
-// # Two forms of the same parts
+// # Three forms of the same parts
 //
 // Each manifest is a template in templates/, or a role of package rbac. Text prints those of the
 // selected components one after the other. Write writes them to the folders of a kustomization, in
-// which components are added later. What a component adds to the pods is written once, as a list of
-// additions: Text puts them into the deployment, and Write makes a patch of them.
+// which components are added later, and WriteChart to a chart, in which values select them. What a
+// component adds to the pods is written once, as a list of additions: Text puts them into the
+// deployment, Write makes a patch of them, and WriteChart puts conditions around them. Tests compare
+// the three.
 //
 // The names are final, and begin with the name of the operator: two operators can share a namespace.
 //

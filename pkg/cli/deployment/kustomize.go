@@ -20,7 +20,12 @@ func (d *Deployment) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range tree {
+	return write(dir, tree)
+}
+
+// write writes files to a folder.
+func write(dir string, parts []part) error {
+	for _, one := range parts {
 		file := filepath.Join(dir, filepath.FromSlash(one.path))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // manifests are no secrets
 			return err
@@ -105,15 +110,15 @@ func (d *Deployment) tree(dir string) ([]part, error) {
 	return all, failed
 }
 
-// checkNamespaces returns an error if there are roles in several namespaces: a kustomization has one.
+// checkNamespaces returns an error if there are roles in several namespaces: a kustomization and a release have one.
 func (d *Deployment) checkNamespaces() error {
 	for _, role := range slices.Concat(d.operatorRoles(false), d.leaseRoles(), d.webhookRoles()) {
 		if role.Namespace != "" && role.Namespace != d.Namespace {
-			return fmt.Errorf("the settings of the program name the namespace %s, and a kustomization is for %s alone: print the manifests without --kustomize", role.Namespace, d.Namespace)
+			return fmt.Errorf("the settings of the program name the namespace %s, and a kustomization or a chart is for %s alone: print the manifests instead", role.Namespace, d.Namespace)
 		}
 	}
 	if d.Namespaced {
-		return errors.New("a kustomization has both forms: see the folders default and namespaced, and leave out --namespaced")
+		return errors.New("a kustomization and a chart have both forms: leave out --namespaced")
 	}
 	return nil
 }

@@ -77,6 +77,31 @@ func TestReasonsAreKept(t *testing.T) {
 	g.Expect(printRoles(t, "-o", "json")).To(gomega.ContainSubstring(`"kopf.dev/reasons": "The handled objects, with the operator's records on them: create (create).\n`))
 }
 
+// The command manifests asks the cluster only if it may. Then it knows what any selector is for.
+func TestManifestsOfWhatTheClusterServes(t *testing.T) {
+	g := gomega.NewWithT(t)
+	t.Setenv("POD_NAMESPACE", "") // the command sets it
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	g.Expect(os.WriteFile(path, cluster.KubeConfig(), 0o600)).To(gomega.Succeed())
+	try := func(arguments ...string) (string, error) {
+		registry := kopf.NewRegistry()
+		registry.OnCreate(kopf.Resource("kopfexamples"), func(context.Context, *kopf.Change) error { return nil }, kopf.ID("create"))
+		commands := kopf.Commands(func(o *kopf.Options) { o.Registry = registry })
+		command := commands[slices.IndexFunc(commands, func(c *cobra.Command) bool { return c.Name() == "manifests" })]
+		var out bytes.Buffer
+		command.SetOut(&out)
+		command.SetErr(&out)
+		command.SetArgs(append([]string{"--kubeconfig", path, "--name=shops"}, arguments...))
+		err := command.ExecuteContext(t.Context())
+		return out.String(), err
+	}
+	_, err := try()
+	g.Expect(err).To(gomega.MatchError(gomega.And(gomega.ContainSubstring(`"kopfexamples"`), gomega.ContainSubstring("--discover"))))
+	text, err := try("--discover")
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(text).To(gomega.And(gomega.ContainSubstring("resources: [kopfexamples]"), gomega.ContainSubstring("name: shops-kopfexample-viewer")))
+}
+
 func printRoles(t *testing.T, arguments ...string) string {
 	t.Helper()
 	text, err := tryPrintRoles(t, arguments...)

@@ -1,0 +1,181 @@
+package deployment
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/kopf-go/kopf/pkg/rbac"
+)
+
+// WriteChart writes a chart for Helm to a folder. Its values are the image, the number of replicas, the resources, the
+// scope, and the components. The namespace is that of the release; the names are those of the operator.
+func (d *Deployment) WriteChart(dir string) error {
+	chart, err := d.chart()
+	if err != nil {
+		return err
+	}
+	return write(dir, chart)
+}
+
+// conditionOf returns the condition of Helm under which a component is there.
+func conditionOf(component string) string {
+	if component == "namespaced" {
+		return ".Values.namespaced"
+	}
+	return ".Values." + valueOf(component) + ".enabled"
+}
+
+// valueOf returns the name of a component among the values.
+func valueOf(component string) string {
+	if component == "network-policy" {
+		return "networkPolicy"
+	}
+	return component
+}
+
+// chart returns the files of the chart.
+func (d *Deployment) chart() ([]part, error) {
+	if err := d.checkNamespaces(); err != nil {
+		return nil, err
+	}
+	all := []part{{"Chart.yaml", d.chartFile()}, {"values.yaml", d.values()}, {"templates/checks.yaml", d.checks()}}
+	definitions, err := definitionParts(d.Definitions)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range definitions {
+		all = append(all, part{"crds/" + path.Base(one.path), one.text})
+	}
+	// template adds files that are there under a condition, or always.
+	template := func(folder, condition string, parts []part, err error) error {
+		for _, one := range parts {
+			text := d.inRelease(escaped(one.text))
+			if condition != "" {
+				text = "{{- if " + condition + " }}\n" + text + "{{- end }}\n"
+			}
+			all = append(all, part{path.Join("templates", folder, path.Base(one.path)), text})
+		}
+		return err
+	}
+	account, err := d.accountParts()
+	if err := template("rbac", "", account, err); err != nil {
+		return nil, err
+	}
+	if err := template("rbac/cluster", "not .Values.namespaced", d.operatorParts(false), nil); err != nil {
+		return nil, err
+	}
+	if err := template("rbac/namespaced", ".Values.namespaced", d.operatorParts(true), nil); err != nil {
+		return nil, err
+	}
+	users, err := d.userParts()
+	if err := template("rbac/users", "not .Values.namespaced", users, err); err != nil {
+		return nil, err
+	}
+	manager, err := d.chartDeployment()
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, manager...)
+	for _, component := range d.available() {
+		parts, err := d.complete().componentParts(component)
+		switch component {
+		case "webhook":
+			if len(parts) > 1 { // there are roles
+				var own, shared []rbac.Role // those for a Secret are not needed with cert-manager
+				for _, role := range d.webhookRoles() {
+					if role.Namespace == "" {
+						shared = append(shared, role)
+					} else {
+						own = append(own, role)
+					}
+				}
+				certificate := d.roles("certificate_role.yaml", d.Name+"-webhook", certificateComment, own)
+				if err := template(component, "and "+conditionOf("webhook")+" (not "+conditionOf("certmanager")+")", certificate, nil); err != nil {
+					return nil, err
+				}
+				parts = append(d.roles("roles.yaml", d.Name+"-webhook", webhookComment, shared), parts[1:]...)
+			}
+		case "prometheus":
+			board, failed := d.dashboardPart()
+			if failed != nil {
+				return nil, failed
+			}
+			parts = append(parts, part{"dashboard.yaml", board[0].text})
+		}
+		if err := template(component, conditionOf(component), parts, err); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+const certificateComment = "This role is for the certificate that the replicas share."
+
+// escaped returns a text that Helm leaves as it is: alerts and dashboards have templates of their own.
+func escaped(text string) string {
+	return strings.NewReplacer("{{", "{{ `{{` }}", "}}", "{{ `}}` }}").Replace(text)
+}
+
+// inRelease puts the namespace of the release in place of the given one.
+func (d *Deployment) inRelease(text string) string {
+	const release = "{{ .Release.Namespace }}"
+	return strings.NewReplacer("namespace: "+d.Namespace+"\n", "namespace: "+release+"\n", "."+d.Namespace+".svc", "."+release+".svc").Replace(text)
+}
+
+// chartDeployment returns the deployment with all components, each under its condition, and the disruption budget.
+func (d *Deployment) chartDeployment() ([]part, error) {
+	chart := d.complete()
+	chart.isChart = true
+	chart.Image = "{{ .Values.image }}"
+	deployment, err := chart.fromTemplate("templates/deployment.yaml", "deployment.yaml")
+	if err != nil {
+		return nil, err
+	}
+	text := strings.Replace(d.inRelease(deployment.text), fmt.Sprintf("  replicas: %d\n", d.Replicas), "  replicas: {{ .Values.replicas }}\n", 1)
+	before, rest, _ := strings.Cut(text, resourcesComment)
+	_, after, _ := strings.Cut(rest, "limits:\n              cpu: 500m\n              memory: 256Mi\n")
+	deployment.text = before + "          resources:\n            {{- toYaml .Values.resources | nindent 12 }}\n" + after
+	budget, err := d.fromTemplate("templates/disruption_budget.yaml", "disruption_budget.yaml")
+	budget.text = "{{- if gt (int .Values.replicas) 1 }}\n" + d.inRelease(budget.text) + "{{- end }}\n"
+	return []part{deployment, budget}, err
+}
+
+// resourcesComment begins the resources in the deployment, which are values of a chart.
+const resourcesComment = "          # A few kilobytes for each object, and some for each daemon. Measure your operator.\n"
+
+// chartFile returns what the chart says about itself.
+func (d *Deployment) chartFile() string {
+	version := "latest"
+	if at := strings.LastIndex(d.Image, ":"); at > strings.LastIndex(d.Image, "/") {
+		version = d.Image[at+1:]
+	}
+	return fmt.Sprintf("# The chart of the operator, made by the command manifests. Increase the version with every change.\n"+
+		"apiVersion: v2\nname: %s\ndescription: The operator %s\ntype: application\nversion: 0.1.0\nappVersion: %q\n", d.Name, d.Name, version)
+}
+
+// values returns the values of the chart.
+func (d *Deployment) values() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "image: %s\n", d.Image)
+	fmt.Fprintf(&b, "# Without shards, the leader handles the objects, and the others take over at once.\nreplicas: %d\n", d.Replicas)
+	b.WriteString("# Handle only the namespace of the release. The definitions must be installed: helm install --skip-crds.\nnamespaced: false\n")
+	b.WriteString("# A few kilobytes for each object, and some for each daemon. Measure your operator.\n" +
+		"resources:\n  requests:\n    cpu: 20m\n    memory: 64Mi\n  limits:\n    cpu: 500m\n    memory: 256Mi\n")
+	for _, component := range d.available() {
+		b.WriteString(commented(d.purpose(component)))
+		fmt.Fprintf(&b, "%s:\n  enabled: %t\n", valueOf(component), d.Has(component))
+	}
+	return b.String()
+}
+
+// checks returns a template without objects, which fails if a component lacks another one.
+func (d *Deployment) checks() string {
+	var b strings.Builder
+	for _, component := range d.available() {
+		for _, needed := range neededBy[component] {
+			fmt.Fprintf(&b, "{{- if and %s (not %s) }}{{ fail \"%s needs %s\" }}{{ end }}\n", conditionOf(component), conditionOf(needed), valueOf(component), valueOf(needed))
+		}
+	}
+	return b.String()
+}
