@@ -108,6 +108,8 @@ func ExampleCommands() {
 	}
 	// Output:
 	// explain
+	// manifests
+	// page
 	// peers
 	// plan
 	// rbac
