@@ -3,7 +3,10 @@ package manifests
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -25,6 +28,34 @@ func Objects(text []byte) ([]*unstructured.Unstructured, error) {
 		found = append(found, object)
 	}
 	return found, nil
+}
+
+// Read returns the objects in files, and in folders with all folders below. Kustomizations are none.
+func Read(paths ...string) ([]*unstructured.Unstructured, error) {
+	var found []*unstructured.Unstructured
+	for _, path := range paths {
+		files, err := filesIn(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file) //nolint:gosec // named by the developer
+			if err != nil {
+				return nil, err
+			}
+			objects, err := Objects(text)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			found = append(found, slices.DeleteFunc(objects, isKustomization)...)
+		}
+	}
+	return found, nil
+}
+
+// isKustomization reports whether an object is that of a kustomization.yaml, which needs no kind.
+func isKustomization(object *unstructured.Unstructured) bool {
+	return object.GetKind() == "" || object.GetKind() == "Kustomization"
 }
 
 // documents returns the documents of a file in JSON, without empty ones.

@@ -33,6 +33,7 @@ func TestHelp(t *testing.T) {
 		"operator-suspend":   {newOperatorWithCommands, []string{"suspend"}},
 		"kopf-explain":       {newTool, []string{"explain"}},
 		"kopf":               {newTool, nil},
+		"kopf-init":          {newTool, []string{"init"}},
 		"kopf-run":           {newTool, []string{"run"}},
 		"kopf-cluster":       {newTool, []string{"cluster"}},
 		"kopf-freeze":        {newTool, []string{"freeze"}},

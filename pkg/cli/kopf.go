@@ -25,7 +25,7 @@ func newKopfCommand(start launch.StartCluster) *cobra.Command {
 		tool.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl kopf"}
 	}
 	tool.SetVersionTemplate("{{.Version}}\n")
-	tool.AddCommand(newRunCommand(start), newClusterCommand(start), newFreezeCommand(), newResumeCommand(), newVersionCommand())
+	tool.AddCommand(newInitCommand(), newRunCommand(start), newClusterCommand(start), newFreezeCommand(), newResumeCommand(), newVersionCommand())
 	for _, of := range Commands(nil) {
 		tool.AddCommand(newBuiltCommand(of))
 	}

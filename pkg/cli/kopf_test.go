@@ -51,6 +51,12 @@ func TestInvalidCommands(t *testing.T) {
 		"a run with exclusive flags":            {"run ./handlers --standalone -P a", ExitUsage, "--standalone cannot be used"},
 		"a run with definitions only":           {"run ./handlers --crds config", ExitUsage, "--crds is for --with-cluster"},
 		"a run with two clusters":               {"run ./handlers --with-cluster --context prod", ExitUsage, "--with-cluster cannot be combined with --context"},
+		"a run with samples only":               {"run ./handlers --samples config", ExitUsage, "--samples is for --with-cluster"},
+		"a project without a folder":            {"init", ExitUsage, "kopf: no folder is given: use kopf init my-operator\nTry kopf init --help.\n"},
+		"a project in two folders":              {"init one two", ExitUsage, `unexpected argument "two"`},
+		"a project with a misnamed kind":        {"init greeter --kind greeting", ExitUsage, `kopf: the kind "greeting" is not a word such as Greeting`},
+		"a project with a folder of no clone":   {"init greeter --replace testdata", ExitUsage, "testdata, which is not the folder of a clone of github.com/kopf-go/kopf\n"},
+		"a project of a development build":      {"init greeter", ExitError, "kopf: this program was built without a version, which the project could require: name a clone of the library by --replace"},
 		"a version with an argument":            {"version 5", ExitUsage, `unexpected argument "5"`},
 		"completion for an unknown shell":       {"completion cmd", ExitUsage, `unknown command "cmd"`},
 	})

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ func newRunCommand(start launch.StartCluster) *cobra.Command {
 			"that calls kopf.Main, or a package that declares handlers when it is imported, in a\n" +
 			"function init. The flags are those of the operator. Put additional flags of your own\n" +
 			"program after --.",
-		Example: "  kopf run ./handlers --verbose\n  kopf run ./pods ./nodes -n default --dev\n  kopf run ./handlers --with-cluster",
+		Example: "  kopf run ./handlers --verbose\n  kopf run ./pods ./nodes -n default --dev\n  kopf run ./handlers --with-cluster --samples config/samples",
 	}
 	command.Args = func(_ *cobra.Command, arguments []string) error {
 		if dash := command.ArgsLenAtDash(); dash >= 0 {
@@ -46,10 +47,7 @@ func newRunCommand(start launch.StartCluster) *cobra.Command {
 		if err := cluster.check(flags.connection.given); err != nil {
 			return err
 		}
-		if !cluster.wanted {
-			start = nil
-		}
-		return explainPackage(buildAndRun(command, packages, given, start, cluster.definitionsOf(packages)), "run", packages)
+		return explainPackage(buildAndRun(command, packages, given, cluster.starter(start), cluster.definitionsOf(packages)), "run", packages)
 	}
 	flags.define(command.Flags())
 	cluster.define(command.Flags())
@@ -85,7 +83,7 @@ func buildAndRun(command *cobra.Command, packages, arguments []string, start lau
 func formatFlags(set *pflag.FlagSet) []string {
 	var arguments []string
 	set.Visit(func(flag *pflag.Flag) {
-		if flag.Name == withClusterFlag || flag.Name == definitionsFlag {
+		if slices.Contains(clusterFlagNames, flag.Name) {
 			return
 		}
 		values := []string{flag.Value.String()}
@@ -133,13 +131,18 @@ const definitionsUsage = "a `file` or folder of resource definitions to install,
 type clusterFlags struct {
 	wanted      bool
 	definitions []string
+	samples     []string
 }
 
 // The flags. --cluster is taken: as for kubectl, it names a cluster of the kubeconfig.
 const (
 	withClusterFlag = "with-cluster"
 	definitionsFlag = "crds"
+	samplesFlag     = "samples"
 )
+
+// clusterFlagNames are the flags that the operator does not get.
+var clusterFlagNames = []string{withClusterFlag, definitionsFlag, samplesFlag}
 
 // define defines the flags. They have no environment variables: who sets one for a session would
 // start clusters by accident.
@@ -147,8 +150,9 @@ func (c *clusterFlags) define(set *pflag.FlagSet) {
 	defineGroup(set, "Cluster", func(set *pflag.FlagSet) {
 		set.BoolVar(&c.wanted, withClusterFlag, false, "start a cluster for the operator, with an API server but no nodes, and remove it in the end")
 		set.StringSliceVar(&c.definitions, definitionsFlag, nil, "with --"+withClusterFlag+": "+definitionsUsage+" and in those of the packages)")
+		set.StringSliceVar(&c.samples, samplesFlag, nil, "with --"+withClusterFlag+": a `file` or folder of objects to create before the operator starts; can be repeated")
 	})
-	for _, name := range []string{withClusterFlag, definitionsFlag} {
+	for _, name := range clusterFlagNames {
 		set.Lookup(name).Annotations[withoutVariable] = nil
 	}
 }
@@ -161,11 +165,25 @@ func (c *clusterFlags) definitionsOf(packages []string) []string {
 	return launch.Definitions(append([]string{"."}, packages...)...)
 }
 
+// starter returns the function that starts the cluster, or nil if none is wanted.
+func (c *clusterFlags) starter(start launch.StartCluster) launch.StartCluster {
+	switch {
+	case !c.wanted:
+		return nil
+	case len(c.samples) > 0:
+		return launch.WithSamples(start, c.samples)
+	default:
+		return start
+	}
+}
+
 // check returns what is wrong with the flags. The others are those of the connection.
 func (c *clusterFlags) check(others []string) error {
 	switch {
 	case !c.wanted && len(c.definitions) > 0:
 		return usageErrorf("--%s is for --%s: nothing is installed in other clusters", definitionsFlag, withClusterFlag)
+	case !c.wanted && len(c.samples) > 0:
+		return usageErrorf("--%s is for --%s: nothing is created in other clusters", samplesFlag, withClusterFlag)
 	case c.wanted && len(others) > 0:
 		return usageErrorf("--%s cannot be combined with %s: the operator connects to the cluster that is started for it", withClusterFlag, strings.Join(others, ", "))
 	default:

@@ -18,7 +18,7 @@ import (
 // kopf and of operators are checked in pkg/cli, by the real command line.
 var programs = map[string][]string{
 	"go":   {"build", "doc", "get", "install", "list", "mod", "run", "test", "tool", "vet"},
-	"kopf": {"cluster", "completion", "explain", "freeze", "manifests", "page", "peers", "plan", "rbac", "release", "rerun", "resume", "retry", "run", "shards", "skip", "suspend", "unsuspend", "version"},
+	"kopf": {"cluster", "completion", "explain", "freeze", "init", "manifests", "page", "peers", "plan", "rbac", "release", "rerun", "resume", "retry", "run", "shards", "skip", "suspend", "unsuspend", "version"},
 	"kubectl": {
 		"annotate", "api-resources", "apply", "auth", "cluster-info", "config", "create", "delete", "describe", "edit",
 		"exec", "explain", "get", "kopf", "kustomize", "label", "logs", "patch", "port-forward", "replace", "rollout", "scale", "version", "wait",

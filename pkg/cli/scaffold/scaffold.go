@@ -14,8 +14,6 @@ import (
 	"strings"
 	"text/template"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kopf-go/kopf/pkg/cli/deployment"
@@ -40,9 +38,22 @@ type Project struct {
 
 // Plural returns the plural of the kind, as URLs have it.
 func (p Project) Plural() string {
-	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: p.Kind})
-	return plural.Resource
+	singular := p.Singular()
+	switch {
+	case hissing.MatchString(singular):
+		return singular + "es"
+	case consonantY.MatchString(singular):
+		return strings.TrimSuffix(singular, "y") + "ies"
+	default:
+		return singular + "s"
+	}
 }
+
+// The ends of English words with another plural than that with an s.
+var (
+	hissing    = regexp.MustCompile(`(s|x|z|ch|sh)$`)
+	consonantY = regexp.MustCompile(`[^aeiou]y$`)
+)
 
 // Singular returns the singular of the kind, as kubectl accepts it.
 func (p Project) Singular() string { return strings.ToLower(p.Kind) }

@@ -136,7 +136,7 @@ func TestMistakesInNames(t *testing.T) {
 }
 
 func TestPlurals(t *testing.T) {
-	for kind, want := range map[string]string{"Greeting": "greetings", "Policy": "policies", "Mesh": "meshes", "Bus": "buses"} {
+	for kind, want := range map[string]string{"Greeting": "greetings", "Policy": "policies", "Gateway": "gateways", "Mesh": "meshes", "Bus": "buses"} {
 		if got := greeter(func(project *scaffold.Project) { project.Kind = kind }).Plural(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
