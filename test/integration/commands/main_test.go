@@ -51,6 +51,7 @@ func TestCommands(t *testing.T) {
 		"a running operator":              testRunning,
 		"a running operator with shards":  testShards,
 		"a manager with commands":         testManagerWithCommands,
+		"a new project":                   testInit,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, p) })
 	}
