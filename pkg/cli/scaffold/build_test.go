@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/cli/scaffold"
 )
 
-// TestProjectsWork does with new projects what their Makefile does, without downloads: the library is that of this
-// repository, and so are the versions of all modules.
+// TestProjectsWork does with new projects what their Makefile does. The library is that of this repository, and so are the
+// versions of all modules.
 func TestProjectsWork(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
@@ -45,7 +45,7 @@ func run(t *testing.T, dir, program string, arguments ...string) []byte {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program, arguments...)
 	command.Dir = dir
-	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "MAKEFLAGS=")
+	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "MAKEFLAGS=")
 	var printed, problems bytes.Buffer
 	command.Stdout, command.Stderr = &printed, &problems
 	if err := command.Run(); err != nil {

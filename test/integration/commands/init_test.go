@@ -14,12 +14,11 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// testInit writes new projects, and runs them as their README says. Nothing is downloaded: the library is that of the
-// repository, and so are the versions of all modules.
+// testInit writes new projects, and runs them as their README says. The library is that of the repository, and
+// so are the versions of all modules.
 func testInit(t *testing.T, p programs) {
 	for name, flags := range map[string][]string{
-		"without types": nil,
-		"with types":    {"--typed", "--kind", "Welcome", "--group", "greeter.example.com"},
+		"without types": nil, // those with types are built in pkg/cli/scaffold
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
@@ -34,12 +33,11 @@ func testInit(t *testing.T, p programs) {
 
 			complete := exec.CommandContext(t.Context(), "go", "list", "-mod=mod", "-deps", "-test", "./...", "tool") // as go mod tidy does
 			complete.Dir = dir
-			complete.Env = append(os.Environ(), "GOPROXY=off")
 			output, err := complete.CombinedOutput()
 			g.Expect(err).NotTo(gomega.HaveOccurred(), string(output))
 			program, err := exec.LookPath("make")
 			g.Expect(err).NotTo(gomega.HaveOccurred())
-			operator := start(t, []string{"GOPROXY=off", "MAKEFLAGS="}, program, "-C", dir, "run")
+			operator := start(t, []string{"MAKEFLAGS="}, program, "-C", dir, "run")
 			operator.says("The ConfigMap has the message.")
 			kubeconfig, err := os.ReadFile(exported.FindStringSubmatch(operator.log())[1])
 			g.Expect(err).NotTo(gomega.HaveOccurred())
