@@ -1,5 +1,5 @@
-// Package golden keeps the sentences that tests expect in one file for a package, so that a change of wording
-// changes one file. Facts are compared by the tests themselves.
+// Package golden keeps what tests expect in files: the sentences of a package in one File, so that a change of wording
+// changes one file, or a whole text in a file by itself, see Compare. Facts are compared by the tests themselves.
 package golden
 
 import (

@@ -3,13 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kopf-go/kopf/internal/golden"
 	"github.com/kopf-go/kopf/pkg/cli/launch"
 )
 
@@ -48,7 +48,7 @@ func TestHelp(t *testing.T) {
 				if got.code != ExitOK || got.log != "" {
 					t.Errorf("got %+v", got)
 				}
-				compareGolden(t, filepath.Join("testdata", name+".txt"), got.out)
+				compareHelp(t, filepath.Join("testdata", name+".txt"), got.out)
 			}
 		})
 	}
@@ -92,20 +92,9 @@ func newOperatorWithCommands() *cobra.Command {
 	return operator
 }
 
-func compareGolden(t *testing.T, path, got string) {
+func compareHelp(t *testing.T, path, got string) {
 	t.Helper()
-	if os.Getenv("KOPF_UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs; if that is intended, run the test with KOPF_UPDATE_GOLDEN=1; got\n%s", path, got)
-	}
+	golden.Compare(t, path, got)
 	for line := range strings.Lines(got) {
 		if len(line) > helpWidth+1 || strings.TrimRight(line, " \n") != strings.TrimRight(line, "\n") {
 			t.Errorf("%s has a line that is too long, or ends in blanks: %q", path, line)

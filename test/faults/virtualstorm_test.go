@@ -69,7 +69,7 @@ func shareStorms(t *testing.T) {
 		processes.Go(func() {
 			process := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestVirtualStorm$", "-test.timeout", limit.String(),
 				"-virtual-seeds", fmt.Sprint(*virtualSeeds), "-share", fmt.Sprintf("%d/%d", first+1, step), fmt.Sprintf("-sharing=%t", *sharing))
-			process.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=400", testenv.Server+"="+testenv.InMemory)
+			process.Env = append(os.Environ(), "GOMAXPROCS=1", testenv.Server+"="+testenv.InMemory)
 			if output, err := process.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, output)
 			}

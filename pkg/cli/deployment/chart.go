@@ -126,23 +126,17 @@ func (d *Deployment) inRelease(text string) string {
 // chartDeployment returns the deployment with all components, each under its condition, and the disruption budget.
 func (d *Deployment) chartDeployment() ([]part, error) {
 	chart := d.complete()
-	chart.isChart = true
+	chart.IsChart = true
 	chart.Image = "{{ .Values.image }}"
 	deployment, err := chart.fromTemplate("templates/deployment.yaml", "deployment.yaml")
 	if err != nil {
 		return nil, err
 	}
-	text := strings.Replace(d.inRelease(deployment.text), fmt.Sprintf("  replicas: %d\n", d.Replicas), "  replicas: {{ .Values.replicas }}\n", 1)
-	before, rest, _ := strings.Cut(text, resourcesComment)
-	_, after, _ := strings.Cut(rest, "limits:\n              cpu: 500m\n              memory: 256Mi\n")
-	deployment.text = before + "          resources:\n            {{- toYaml .Values.resources | nindent 12 }}\n" + after
+	deployment.text = d.inRelease(deployment.text)
 	budget, err := d.fromTemplate("templates/disruption_budget.yaml", "disruption_budget.yaml")
 	budget.text = "{{- if gt (int .Values.replicas) 1 }}\n" + d.inRelease(budget.text) + "{{- end }}\n"
 	return []part{deployment, budget}, err
 }
-
-// resourcesComment begins the resources in the deployment, which are values of a chart.
-const resourcesComment = "          # A few kilobytes for each object, and some for each daemon. Measure your operator.\n"
 
 // chartFile returns what the chart says about itself.
 func (d *Deployment) chartFile() string {

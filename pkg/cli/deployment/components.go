@@ -85,7 +85,7 @@ func (d *Deployment) additionsOf(component string) []addition {
 // kustomization has no components: they are patches. That of a chart has all of them.
 func (d *Deployment) Added(field string) []Addition {
 	selected := []string{""}
-	if d.Namespaced || d.isChart {
+	if d.Namespaced || d.IsChart {
 		selected = append(selected, "namespaced")
 	}
 	for _, component := range Components {
@@ -100,7 +100,7 @@ func (d *Deployment) Added(field string) []Addition {
 				continue
 			}
 			added := Addition{Value: a.value, Why: a.why}
-			if d.isChart && component != "" {
+			if d.IsChart && component != "" {
 				added.Begin = "\n            {{- if " + conditionOf(component) + " }}"
 				added.End = "\n            {{- end }}"
 			}

@@ -139,9 +139,11 @@ func (o Options) Has(component string) bool { return slices.Contains(o.Component
 type Deployment struct {
 	Options
 
+	// IsChart is set while the manifests are templates for Helm.
+	IsChart bool
+
 	program inspect.Program
 	known   Known
-	isChart bool // the manifests are templates for Helm
 	// problems say what could not be derived.
 	problems []error
 }
@@ -149,7 +151,7 @@ type Deployment struct {
 // New returns the deployment of a program, as it is with the Environment and with the settings of Apply.
 func New(program inspect.Program, known Known, o Options) (*Deployment, error) {
 	d := &Deployment{Options: o, program: program, known: known}
-	// The program may have shards of its own, or, in a manager, leave the election to that.
+	// The program may set shards itself, or, in a manager, leave the election to that.
 	replicas := &d.program.Settings.Replicas
 	replicas.Shards = cmp.Or(replicas.Shards, o.Shards)
 	replicas.LeaderElection = replicas.Shards == 0

@@ -10,6 +10,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/kopf-go/kopf/internal/golden"
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/manifests"
 	"github.com/kopf-go/kopf/internal/registry"
@@ -90,7 +91,7 @@ func TestText(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareGolden(t, filepath.Join("testdata", name+".yaml"), got)
+			golden.Compare(t, filepath.Join("testdata", name+".yaml"), got)
 			again, err := deploy(t, test.program, test.options).Text()
 			if err != nil || again != got {
 				t.Errorf("it differs from one call to the next: %v", err)
@@ -99,22 +100,6 @@ func TestText(t *testing.T) {
 				t.Error(err)
 			}
 		})
-	}
-}
-
-func compareGolden(t *testing.T, path, got string) {
-	t.Helper()
-	if os.Getenv("KOPF_UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs; if that is intended, run the test with KOPF_UPDATE_GOLDEN=1; got\n%s", path, got)
 	}
 }
 
@@ -166,7 +151,7 @@ func TestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareGolden(t, filepath.Join("testdata", "kustomization.txt"), string(text))
+	golden.Compare(t, filepath.Join("testdata", "kustomization.txt"), string(text))
 
 	again, err := manifests.Require(filepath.Join(dir, "crd"))
 	if err != nil {
@@ -186,7 +171,7 @@ func TestWriteChart(t *testing.T) {
 	if err := deploy(t, shops(true), deployment.Options{Replicas: 2, Definitions: definitions(t), Components: []string{"webhook"}}).WriteChart(dir); err != nil {
 		t.Fatal(err)
 	}
-	for file, golden := range map[string]string{
+	for file, want := range map[string]string{
 		"Chart.yaml": "chart.txt", "values.yaml": "chart-values.txt", "templates/deployment.yaml": "chart-deployment.txt",
 		"templates/webhook/certificate_role.yaml": "chart-certificate-role.txt", "templates/checks.yaml": "chart-checks.txt",
 	} {
@@ -194,7 +179,7 @@ func TestWriteChart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compareGolden(t, filepath.Join("testdata", golden), string(text))
+		golden.Compare(t, filepath.Join("testdata", want), string(text))
 	}
 	rules, err := os.ReadFile(filepath.Join(dir, "templates", "prometheus", "rules.yaml")) //nolint:gosec // it was just written
 	if err != nil || !strings.Contains(string(rules), "{{ `{{` }} $labels.operator {{ `}}` }}") {

@@ -48,18 +48,15 @@ func Know(program inspect.Program, definitions []manifests.Definition, cluster d
 		}
 		k.add(served...)
 	}
-	isAsked := len(cluster.Resources) > 0
-	if isAsked {
+	if len(cluster.Resources) > 0 { // what it does not serve is said with the roles
 		k.Failed = cluster.Failed
 		k.add(cluster.Resources...)
-	} else {
-		k.add(everywhere()...)
+		k.sort()
+		return k, nil
 	}
+	k.add(everywhere()...)
 	var problems []string
 	for _, u := range usesOf(program) {
-		if isAsked {
-			break // what a cluster does not serve is said with the roles
-		}
 		_, err := u.selector.Resolve(k.Resources)
 		if err == nil && u.selector.Specific() {
 			continue

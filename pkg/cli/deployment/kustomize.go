@@ -238,20 +238,15 @@ func (d *Deployment) defaults(definitions []string, hasUsers bool) string {
 		text += ", and certmanager\n# needs webhook"
 	}
 	text += ".\n"
-	mark := ""
-	if len(d.Components) == 0 {
-		mark = "# "
-	}
-	text += mark + "components:\n"
-	for _, name := range d.available() {
-		line := "  - ../" + name + "\n"
-		if !d.Has(name) {
-			line = "#" + line
-			if mark != "" {
-				line = "# " + strings.TrimPrefix(line, "#")
-			}
+	line := func(text string, isWanted bool) string {
+		if isWanted {
+			return text + "\n"
 		}
-		text += line
+		return "# " + text + "\n"
+	}
+	text += line("components:", len(d.Components) > 0)
+	for _, name := range d.available() {
+		text += line("  - ../"+name, d.Has(name))
 	}
 	return text
 }

@@ -138,7 +138,7 @@ func (c *Cluster) Peers(ctx context.Context, name, namespace string) (*PeerList,
 		list.Notes = append(list.Notes, "The operator ignores other operators, because Settings.Peering.Standalone is set.")
 	}
 	if len(targets) == 1 && targets[0].Namespace == "" && !s.Peering.ClusterWide {
-		list.Notes = append(list.Notes, "An operator with the flag --namespace uses the KopfPeering in that namespace: set it here, too.")
+		list.Notes = append(list.Notes, "An operator with the flag --namespace uses the KopfPeering in that namespace: the command peers shows it with the same flag.")
 	}
 	return list, nil
 }

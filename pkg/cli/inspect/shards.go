@@ -140,7 +140,7 @@ func shardsOf(found ring.Leases, namespace string, s settings.Replicas, now time
 	case gate.Name == "" && len(found.Members)+len(found.Shards) > 0:
 		l.State = "The lease does not exist, although replicas or shards have leases: it was deleted. Replicas that run make it again, and handle no objects until then."
 	case gate.Name == "":
-		l.State = "The lease does not exist: no operator with shards or with leader election has run there. If it has another name or is in another namespace, set --lease-name or --namespace."
+		l.State = "The lease does not exist: no operator with shards or with leader election has run there. If it has another name or is in another namespace, give them to this command."
 	case gate.Holder == "":
 		l.State = "No operator holds the lease: none with shards or with leader election is running."
 	case !gate.IsHeld(now):

@@ -463,13 +463,10 @@ func (p *Page) showOperator(w http.ResponseWriter, r *http.Request) {
 				peers = append(peers, object.Object+": "+peer.String()+".")
 			}
 		}
-		for _, note := range facts.Peers.Notes {
-			peers = append(peers, strings.Replace(note, ": set it here, too.", ": ask for it by the command peers.", 1)) // the flag is about objects here
-		}
+		peers = append(peers, facts.Peers.Notes...)
 	}
 	if facts.Shards != nil {
-		state := strings.Replace(facts.Shards.State, "--namespace", "--operator-namespace", 1) // as the command calls it
-		leases = append([]string{facts.Shards.Lease + ": " + state}, facts.Shards.Notes...)
+		leases = append([]string{facts.Shards.Lease + ": " + facts.Shards.State}, facts.Shards.Notes...)
 		for _, shard := range facts.Shards.Shards {
 			shards = append(shards, fmt.Sprintf("Shard %d: %s.", shard.Number, shard.Message))
 		}

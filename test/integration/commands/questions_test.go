@@ -85,7 +85,7 @@ func testPeers(t *testing.T, p programs) {
 	g.Expect(peers()).To(gomega.HaveSuffix("  - No operator has an entry: no operator pauses another one.\n"))
 	g.Expect(ask(t, variables, p.example, "peers", "--peering", "mine")).To(gomega.Equal("ClusterKopfPeering \"mine\"\n" +
 		"  - The object does not exist: operators with the flag --peering pause until it does, and others do not see each other.\n" +
-		"\nNotes\n  - An operator with the flag --namespace uses the KopfPeering in that namespace: set it here, too.\n"))
+		"\nNotes\n  - An operator with the flag --namespace uses the KopfPeering in that namespace: the command peers shows it with the same flag.\n"))
 
 	start(t, append(variables, "POD_ID=alive"), p.example, "--peering", "mine", "-n", namespace, "--priority=1")
 	const title = "KopfPeering \"mine\" in the namespace "

@@ -58,7 +58,7 @@ func newGallery() *kopf.Registry {
 	return registry
 }
 
-// TestTheBrowserShowsThePage looks at the page with headless Chromium. The browser needs a module of its own, whose test
+// TestTheBrowserShowsThePage looks at the page with headless Chromium. The browser needs a separate module, whose test
 // this one calls. It also makes the pictures of the guide, if the variable names a folder.
 func TestTheBrowserShowsThePage(t *testing.T) {
 	found := ""
