@@ -7,7 +7,7 @@ CLUSTER   ?= temporary
 PACKAGES  ?= ./...
 TIMEOUT   ?= 15m
 FUZZTIME  ?= 10s
-SMOKETIME ?= 3s
+SMOKETIME ?= 500x
 DURATION  ?= 1h
 SEEDS     ?= 10000
 LATENCY   ?= 200ms
@@ -18,6 +18,7 @@ ADDRESS   ?= 127.0.0.1:1313
 ARGS      ?=
 BIN       ?= bin
 DIST      ?= dist
+REGISTRY  ?= registry.example.com
 IMG       ?= registry.example.com/kopf-manager:latest
 TESTFLAGS ?=
 
@@ -53,7 +54,7 @@ test e2e test-memory test-latency test-oldest: export GOGC := $(or $(GOGC),300)
 .PHONY: test
 test: envtest-assets ## Run all tests, including those on a real API server (PACKAGES, TESTFLAGS)
 ifeq ($(PACKAGES),./...)
-	@hack/fuzz.sh $(SMOKETIME) ./pkg/webhook # a few seconds of fuzzing for input from the network; make fuzz runs longer
+	@hack/fuzz.sh $(SMOKETIME) ./pkg/webhook # input from the network; a number of calls, because Go fails at the end of a time under load
 endif
 ifeq ($(PACKAGES),./...)
 	@$(HUGO) version # the tests of the site need it; its first build takes minutes
@@ -66,7 +67,7 @@ ifeq ($(PACKAGES),./...)
 	@$(WITH_ASSETS) go -C examples/kubebuilder test -timeout $(TIMEOUT) ./... # separate modules
 	@go -C otelkopf test $(filter -v -race,$(TESTFLAGS)) ./...
 	@go -C examples/storage test -timeout $(TIMEOUT) ./...
-	@$(MAKE) --no-print-directory test-alerts test-chart
+	@$(MAKE) --no-print-directory test-alerts test-chart test-olm test-dist test-kubebuilder
 endif
 
 .PHONY: test-alerts
@@ -76,6 +77,18 @@ test-alerts: ## Test the alerts and the dashboard in config/prometheus with the 
 .PHONY: test-chart
 test-chart: ## Test the chart of the manager with the engine of Helm
 	go -C hack/tools/chart test $(filter -v,$(TESTFLAGS)) ./...
+
+.PHONY: test-olm
+test-olm: ## Test the bundle of the manager with the validators of the Operator Framework
+	go -C hack/tools/olm test $(filter -v,$(TESTFLAGS)) ./...
+
+.PHONY: test-dist
+test-dist: ## Build a release for this platform, and test what is in it
+	go -C hack/tools/dist test $(filter -v,$(TESTFLAGS)) ./...
+
+.PHONY: test-kubebuilder
+test-kubebuilder: ## Test the plugin of kubebuilder with kubebuilder
+	go -C hack/tools/kubebuilder test $(filter -v,$(TESTFLAGS)) ./...
 
 .PHONY: e2e
 e2e: envtest-assets ## Run every example as a program, in PROCS parallel processes, with a JUnit report in bin/ (TESTFLAGS of ginkgo)
@@ -200,6 +213,10 @@ undeploy: ## Remove the manager, and the resource definitions with all their obj
 build-installer: ## Write all manifests with the image IMG to DIST/install.yaml
 	@mkdir -p $(DIST)
 	@$(KUSTOMIZE) build config/default | $(WITH_IMAGE) >$(DIST)/install.yaml
+
+.PHONY: dist
+dist: ## Build everything that the release VERSION has in DIST/VERSION: programs, images, manifests, checksums (REGISTRY of the images)
+	@go -C hack/tools/dist run . -root='$(CURDIR)' -out='$(abspath $(DIST))/$(VERSION)' -version='$(VERSION)' -registry='$(REGISTRY)' $(ARGS)
 
 ## Change it
 

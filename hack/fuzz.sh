@@ -1,6 +1,7 @@
 #!/bin/sh
 # Fuzzes all fuzz targets of the packages, one after the other, because the go
-# command takes one at a time: hack/fuzz.sh TIME PACKAGE...
+# command takes one at a time: hack/fuzz.sh TIME PACKAGE... The TIME is a duration,
+# or a number of calls, as in 500x.
 set -eu
 time=$1
 shift

@@ -39,7 +39,7 @@ built() {
 }
 
 step "vet" go vet -race ./... # also what only the race detector builds; it needs a C compiler
-for module in examples/storage examples/kubebuilder otelkopf test/site/browser hack/tools/alerts hack/tools/chart; do # separate modules
+for module in examples/storage examples/kubebuilder otelkopf test/site/browser hack/tools/alerts hack/tools/chart hack/tools/dist hack/tools/kubebuilder hack/tools/olm; do # separate modules
 	step "vet" go -C "$module" vet ./...
 done
 step "linters and format" make --no-print-directory lint

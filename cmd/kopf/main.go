@@ -4,8 +4,10 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // for images without time zones
 
 	"github.com/kopf-go/kopf/pkg/cli"
+	"github.com/kopf-go/kopf/pkg/serve"
 )
 
-func main() { os.Exit(cli.KopfMain(startCluster)) }
+func main() { os.Exit(cli.KopfMain(startCluster, serve.Command{})) }

@@ -1,45 +1,26 @@
 package main
 
+//go:generate go run . manifests --crds ../../config/crd/example --samples ../../config/samples --with metrics,webhook --image registry.example.com/kopf-manager:v0.1.0 --olm ../../config/olm
+
 import (
 	"context"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
-// admission declares the admission handlers, and makes the settings by which the API
-// servers reach them: through the service that the environment names. config/webhook
-// names one; without it no such handlers are declared, because nothing could call them.
+// admission declares the admission handlers, if the environment says how the API servers reach them: config/webhook does.
+// Without it no such handlers are declared, because nothing could call them.
 func admission(o *kopf.Options, examples kopf.Selector) error {
-	namespace, service, found := strings.Cut(os.Getenv("WEBHOOK_SERVICE"), "/")
-	if !found {
-		return nil
-	}
-	host, text, _ := strings.Cut(os.Getenv("WEBHOOK_ADDRESS"), ":")
-	port, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		return fmt.Errorf("the environment variable WEBHOOK_ADDRESS must have the form %q: %w", ":9443", err)
+	found, err := servers.FromEnvironment(&o.Settings.Admission, "manager.kopf.dev")
+	if err != nil || !found {
+		return err
 	}
 	o.Registry.OnMutate(examples, paint, kopf.Operations("CREATE"))
 	o.Registry.OnValidate(examples, check, kopf.Operations("CREATE", "UPDATE"), kopf.Field("spec"))
-	server := servers.Server{
-		Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: service, Port: new(int32(port))},
-		Addr:    host, Port: int(port),
-	}
-	if dir := os.Getenv("WEBHOOK_CERT_DIR"); dir != "" { // config/certmanager mounts it
-		server.CertFile, server.KeyFile, server.CAFile = dir+"/tls.crt", dir+"/tls.key", dir+"/ca.crt"
-	} else {
-		server.Secret = namespace + "/" + service // the replicas share the certificate
-	}
-	o.Settings.Admission.Managed = "manager.kopf.dev"
-	o.Settings.Admission.Server = server
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	_ "time/tzdata" // for images without time zones
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 )

@@ -1,6 +1,6 @@
 // This example changes something in steps that must follow each other: a database is backed up,
-// scaled down, upgraded, and scaled up again. If one of the steps fails for good, the backup is
-// restored, and the database is scaled up.
+// scaled down, upgraded, and scaled up again. If one of the steps after the backup fails for good, the
+// backup is restored, and the database is scaled up.
 //
 // Each handler waits until the handlers of kopf.After have succeeded, or until one of those of
 // kopf.AfterFailure has failed. Handlers whose turn never comes are skipped: the log says why, and so does

@@ -107,9 +107,9 @@ func (e example) install(target *target, out *console) error {
 	return err
 }
 
-// apply creates the sample object, or resets an existing one to its file, and returns
-// it. It returns nil if the example has no sample object.
-func (e example) apply(ctx context.Context, target *target, out *console) (*unstructured.Unstructured, error) {
+// sample returns the sample object, as it is in its file, with its namespace. It
+// returns nil if the example has no sample object.
+func (e example) sample(target *target, out *console) (*unstructured.Unstructured, error) {
 	path := filepath.Join(e.dir, "obj.yaml")
 	content, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -127,8 +127,11 @@ func (e example) apply(ctx context.Context, target *target, out *console) (*unst
 	if err != nil {
 		return nil, fmt.Errorf("%s must contain exactly one object: %w", path, err)
 	}
+	if err := target.locate(sample); err != nil {
+		return nil, err
+	}
 	out.say("Creating the sample object from %s.", path)
-	return sample, target.apply(ctx, sample)
+	return sample, nil
 }
 
 // decode reads an object as the API machinery does: whole numbers are int64.
@@ -144,17 +147,27 @@ func decode(text []byte) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-func (t *target) apply(ctx context.Context, sample *unstructured.Unstructured) error {
-	writer, err := client.New(t.config, client.Options{})
+// locate gives the sample its namespace.
+func (t *target) locate(sample *unstructured.Unstructured) error {
+	reader, err := client.New(t.config, client.Options{})
 	if err != nil {
 		return err
 	}
-	namespaced, err := writer.IsObjectNamespaced(sample)
+	namespaced, err := reader.IsObjectNamespaced(sample)
 	if err != nil {
 		return err
 	}
 	if namespaced && sample.GetNamespace() == "" {
 		sample.SetNamespace(t.namespace)
+	}
+	return nil
+}
+
+// apply creates the sample, or resets an existing one to its file.
+func (t *target) apply(ctx context.Context, sample *unstructured.Unstructured) error {
+	writer, err := client.New(t.config, client.Options{})
+	if err != nil {
+		return err
 	}
 	return writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(sample), client.ForceOwnership, client.FieldOwner(fieldManager))
 }

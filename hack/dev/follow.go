@@ -16,8 +16,9 @@ import (
 )
 
 // follow reports on the console what happens to the object, and which events are
-// posted for it. It closes the channel when the object is handled. The returned
-// function stops the report and waits for its end.
+// posted for it, from its return on: nothing is missed of an object that is created
+// then. It closes the channel when the object is handled. The returned function stops
+// the report and waits for its end.
 func follow(ctx context.Context, target *target, sample *unstructured.Unstructured, out *console) (<-chan struct{}, func(), error) {
 	handled := make(chan struct{})
 	if sample == nil {
@@ -78,6 +79,9 @@ func start(ctx context.Context, informers ...cache.SharedIndexInformer) func() {
 	var group sync.WaitGroup
 	for _, informer := range informers {
 		group.Go(func() { informer.RunWithContext(ctx) })
+	}
+	for _, informer := range informers {
+		cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
 	}
 	return func() {
 		cancel()

@@ -67,22 +67,27 @@ func show(ctx context.Context, opts options, example example, binary string, tar
 			return err
 		}
 	}
-	sample, err := example.apply(ctx, target, out)
+	sample, err := example.sample(target, out)
 	if err != nil {
 		return err
 	}
 	if sample == nil && opts.once {
 		return errors.New("-once needs a sample object, but the example has none")
 	}
-	if target.own != nil && sample != nil {
-		out.say("To see the object: kubectl get %s %s -o yaml", strings.ToLower(sample.GetKind()), sample.GetName())
-	}
-	out.say("Press Ctrl-C to stop.")
 	handled, stop, err := follow(ctx, target, sample, out)
 	if err != nil {
 		return err
 	}
 	defer stop()
+	if target.own != nil && sample != nil {
+		out.say("To see the object: kubectl get %s %s -o yaml", strings.ToLower(sample.GetKind()), sample.GetName())
+	}
+	out.say("Press Ctrl-C to stop.")
+	if sample != nil {
+		if err := target.apply(ctx, sample); err != nil {
+			return err
+		}
+	}
 	return wait(ctx, opts, operator, handled)
 }
 

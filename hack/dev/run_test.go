@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -18,18 +19,27 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
 	"github.com/kopf-go/kopf/internal/binaries"
 )
 
-const patience = 90 * time.Second
+// patience is enough to build an operator on a busy machine with an empty cache.
+const patience = 5 * time.Minute
 
 const stub = "./testdata/stub"
+
+// TestMain gives the libraries a logger, as main does.
+func TestMain(m *testing.M) {
+	ctrllog.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
 
 // isolate keeps a test away from the clusters and files of the user, except for
 // kube-apiserver, etcd, and the build cache. It returns the pattern of the kubeconfig

@@ -70,7 +70,7 @@ type Declaration struct {
 	After, AfterFailure []string
 
 	OnMisfit MisfitMode // what happens if the deletion handler does not fit a handled object
-	Deleted  bool       // the resume handler is also called for deletions
+	Deleted  bool       // the resume handler is also called for deletions; the daemon runs until the object is gone
 
 	// InitialDelay is the delay of a daemon or timer. Nil means none.
 	InitialDelay func(*Call) time.Duration

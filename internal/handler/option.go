@@ -107,7 +107,7 @@ var (
 	updates   = audience{[]Kind{OnUpdate, OnField, Subhandler}, false, "OnUpdate, OnField, and sub-handlers"}
 	revisions = audience{[]Kind{OnCreate, OnUpdate, OnField}, false, "OnCreate, OnUpdate, and OnField"}
 	deletions = audience{[]Kind{OnDelete}, false, "OnDelete"}
-	deleted   = audience{[]Kind{OnResume, OnChild}, false, "OnResume and OnChild"}
+	deleted   = audience{[]Kind{OnResume, OnChild, OnDaemon}, false, "OnResume, OnChild, and Daemon"}
 	delayed   = audience{backgroundKinds, false, "Daemon and Timer"}
 	daemons   = audience{[]Kind{OnDaemon}, false, "Daemon"}
 	timers    = audience{[]Kind{OnTimer}, false, "Timer"}

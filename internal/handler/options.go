@@ -33,6 +33,12 @@ func ID(id string) Option {
 	}}}
 }
 
+// DeclaredAt sets the place of a declaration that is not in the source: of one that is read from a
+// file. The default is the line of code.
+func DeclaredAt(place string) Option {
+	return Option{setting{"DeclaredAt", all, func(d *Declaration) { d.DeclaredAt = place }}}
+}
+
 // Param passes a value to the handler, so that one function can be declared several
 // times with different values. All calls share the value, including concurrent ones.
 //
@@ -267,7 +273,7 @@ func HoldOnFailure() ChangeOption {
 }
 
 // Deleted calls a resume handler also for objects that are being deleted, and a handler of
-// children also for parents that are.
+// children also for parents that are. A daemon runs until the object is gone, and does not hold it.
 //
 // Specification: Handlers, "Resuming handlers".
 func Deleted() Option {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +15,8 @@ type Need struct {
 	Selector selector.Selector
 	// Verbs are the verbs of RBAC. Those of a subresource have its name in front:
 	// "status/patch".
-	Verbs      []string
+	Verbs []string
+	// DeclaredAt is the place of the declaration. Default: that of the call in the source.
 	DeclaredAt string
 }
 
@@ -24,7 +26,7 @@ func (r *Registry) AddNeed(n Need) {
 		r.Refuse("kopf.Needs")
 		return
 	}
-	n.DeclaredAt = function.Caller()
+	n.DeclaredAt = cmp.Or(n.DeclaredAt, function.Caller())
 	err := n.Selector.Err()
 	switch {
 	case err != nil:

@@ -290,6 +290,17 @@ func (h Handlers) Selectors() []selector.Selector {
 	return selectors
 }
 
+// Places returns where the handlers with a selector are declared, also if it is that of their children.
+func (h Handlers) Places(sel selector.Selector) []string {
+	var places []string
+	for _, d := range h {
+		if (d.Selector == sel || slices.Contains(d.ChildSelectors(), sel)) && !slices.Contains(places, d.DeclaredAt) {
+			places = append(places, d.DeclaredAt)
+		}
+	}
+	return places
+}
+
 // Admission returns the handlers that the API server calls.
 func (h Handlers) Admission() Handlers {
 	return h.Where(func(d *handler.Declaration) bool { return d.Kind.IsAdmission() })

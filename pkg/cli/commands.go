@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/cli/launch"
+	"github.com/kopf-go/kopf/pkg/inspect"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -246,30 +246,33 @@ func (r *runningFlags) ask(command *cobra.Command, q *question, cluster *inspect
 	if !r.running {
 		return nil
 	}
-	ctx := command.Context()
-	at := inspect.Endpoint{URL: r.endpoint}
-	token, err := readToken(r.tokenFile)
+	at, stop, err := r.reach(command, q, cluster, t)
 	if err != nil {
 		return err
 	}
-	at.Token = token
-	if at.URL == "" {
-		namespace, _, err := q.connection.clientConfig().Namespace()
-		if err != nil {
-			return err
-		}
-		pod, err := cluster.ReplicaOf(ctx, t, cmp.Or(r.namespace, namespace))
-		if err != nil {
-			return err
-		}
-		address, stop, err := launch.Forward(ctx, pod.Namespace, pod.Name, pod.Port, q.connection.arguments(command.Flags()))
-		if err != nil {
-			return err
-		}
-		defer stop()
-		at.URL = "https://" + address
+	defer stop()
+	return cluster.AddNow(command.Context(), t, answer, at)
+}
+
+// reach returns the endpoint of the leader, or that of the replica that holds the shard of an object. The function ends the
+// connection to it.
+func (r *runningFlags) reach(command *cobra.Command, q *question, cluster *inspect.Cluster, t inspect.Target) (at inspect.Endpoint, stop func(), err error) {
+	at.URL = r.endpoint
+	at.Token, err = readToken(r.tokenFile)
+	if err != nil || at.URL != "" {
+		return at, func() {}, err
 	}
-	return cluster.AddNow(ctx, t, answer, at)
+	namespace, _, err := q.connection.clientConfig().Namespace()
+	if err != nil {
+		return at, nil, err
+	}
+	pod, err := cluster.ReplicaOf(command.Context(), t, cmp.Or(r.namespace, namespace))
+	if err != nil {
+		return at, nil, err
+	}
+	address, stop, err := launch.Forward(command.Context(), pod.Namespace, pod.Name, pod.Port, q.connection.arguments(command.Flags()))
+	at.URL = "https://" + address
+	return at, stop, err
 }
 
 // readToken reads the token of --token-file.

@@ -92,6 +92,9 @@ func (c connection) connect(ctx context.Context) (*rest.Config, error) {
 // serviceAccountToken is the file with the token of the service account of a pod.
 const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
+// Kubeconfig returns the file that was given by a flag or a variable, or "".
+func (in Invocation) Kubeconfig() string { return in.connection.kubeconfig }
+
 // ConnectionFlags returns the flags that select the cluster and have a value, such as
 // --kubeconfig.
 func (in Invocation) ConnectionFlags() []string { return in.connection.given }

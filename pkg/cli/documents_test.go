@@ -94,8 +94,13 @@ func accept(t *testing.T, words []string) error {
 		return nil // not an operator
 	case words[0] == "go":
 		arguments = words[3:]
+		for _, of := range Commands(nil) {
+			if len(arguments) > 0 && of.Name() == arguments[0] {
+				command, arguments = of, arguments[1:]
+			}
+		}
 	case words[0] == "kopf":
-		found, rest, err := newKopfCommand(nil).Find(words[1:])
+		found, rest, err := newKopfCommand(nil, nil).Find(words[1:])
 		if err != nil {
 			return err
 		}
@@ -116,6 +121,8 @@ func TestAccept(t *testing.T) {
 		"an unknown flag of an operator":  {"operator . --lead", "unknown flag"},
 		"an example with flags":           {"go run ./examples/06-peering --dev", ""},
 		"an example with an unknown flag": {"go run ./examples/06-peering --develop", "unknown flag"},
+		"a command of a program":          {"go run . explain shop/one -n default", ""},
+		"a command with a wrong flag":     {"go run . explain shop/one --nam default", "unknown flag"},
 		"a command":                       {"kopf freeze --lifetime 10m", ""},
 		"a command with an unknown flag":  {"kopf resume --lifetime 10m", "unknown flag"},
 		"a command without an argument":   {"kopf run --verbose", "no package is given"},
@@ -133,12 +140,12 @@ func TestAccept(t *testing.T) {
 // namedFlag matches a flag in the text of a document.
 var namedFlag = regexp.MustCompile("`--([a-z-]+)[ =`]")
 
-// foreignFlags are flags of kubectl, of kube-apiserver, of Kopf, and of docker that documents name.
-var foreignFlags = strings.Fields("token username password request-timeout module build-arg help max-mutating-requests-inflight")
+// foreignFlags are flags of kubectl, of kube-apiserver, of Kopf, of docker, of Helm, and of kubebuilder that documents name.
+var foreignFlags = strings.Fields("token username password request-timeout module build-arg help max-mutating-requests-inflight skip-crds controller kopf-replace")
 
 func TestDocumentedFlagsExist(t *testing.T) {
 	defined := map[string]bool{}
-	for _, command := range slices.Concat(newKopfCommand(nil).Commands(), Commands(nil), []*cobra.Command{newOperatorCommand("operator", nil)}) {
+	for _, command := range slices.Concat(newKopfCommand(nil, nil).Commands(), Commands(nil), []*cobra.Command{newOperatorCommand("operator", nil)}) {
 		command.Flags().VisitAll(func(flag *pflag.Flag) { defined[flag.Name] = true })
 	}
 	paths, err := filepath.Glob("../../docs/*.md")

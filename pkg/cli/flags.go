@@ -16,6 +16,8 @@ type flags struct {
 	dev        bool
 	connection connection
 	logging    logFlags
+	// base changes the settings to those of a file, which flags take precedence over. Nil for none.
+	base func(*settings.Settings) error
 }
 
 func newFlags() *flags {
@@ -51,6 +53,9 @@ func (f *flags) define(set *pflag.FlagSet) {
 		set.Var((*listenAddress)(&f.settings.Metrics.Address), "metrics", "serve metrics for Prometheus, for example at 0.0.0.0:9090")
 		set.BoolVar(&f.settings.Metrics.Secure, "metrics-secure", false, "serve metrics over HTTPS, and only to clients that the cluster authorizes")
 	})
+	defineGroup(set, "Page", func(set *pflag.FlagSet) {
+		set.Var((*listenAddress)(&f.settings.Page.Address), "page", "serve the page of the objects over HTTPS, to people whom the cluster authorizes, for example at :8444")
+	})
 	defineGroup(set, "Execution", func(set *pflag.FlagSet) {
 		e := &f.settings.Execution
 		set.IntVar(&e.Workers, "workers", e.Workers, "the maximum number of objects that the operator itself works on at the same time; running handlers do not count")
@@ -72,9 +77,16 @@ func (f *flags) complete(set *pflag.FlagSet, lookup func(string) string) error {
 	if err := applyEnvironment(set, "run", lookup); err != nil {
 		return err
 	}
+	if err := f.rebase(set); err != nil {
+		return err
+	}
 	f.connection.complete(set)
-	f.settings.Scope.Namespaces = splitNamespaces(f.scope.namespaces)
-	f.settings.Peering.Mandatory = set.Changed("peering")
+	if f.base == nil || f.scope.all || len(f.scope.namespaces) > 0 {
+		f.settings.Scope.Namespaces = splitNamespaces(f.scope.namespaces)
+	}
+	if set.Changed("peering") {
+		f.settings.Peering.Mandatory = true
+	}
 	if f.dev {
 		f.settings.Peering.Priority = settings.DevelopmentPriority
 	}
@@ -82,6 +94,38 @@ func (f *flags) complete(set *pflag.FlagSet, lookup func(string) string) error {
 		return &usageError{err}
 	}
 	return f.logging.complete(set)
+}
+
+// rebase changes the settings to those of the file, and sets the flags that have a value again.
+func (f *flags) rebase(set *pflag.FlagSet) error {
+	if f.base == nil {
+		return nil
+	}
+	given := map[string]string{}
+	lists := map[string][]string{}
+	set.Visit(func(flag *pflag.Flag) {
+		given[flag.Name] = flag.Value.String()
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			lists[flag.Name] = list.GetSlice()
+		}
+	})
+	if err := f.base(&f.settings); err != nil {
+		return err
+	}
+	var failed error
+	set.Visit(func(flag *pflag.Flag) {
+		if failed != nil {
+			return
+		}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			failed = list.Replace(lists[flag.Name])
+			return
+		}
+		if value := given[flag.Name]; value != "" || flag.Value.Type() == "string" {
+			failed = flag.Value.Set(value)
+		}
+	})
+	return failed
 }
 
 // scope holds the flags that select namespaces.

@@ -33,6 +33,7 @@ func TestFlags(t *testing.T) {
 		"probes at a URL without a path": {"--liveness http://[::1]:8080", func(s *settings.Settings) { s.Health.Address = "[::1]:8080" }},
 		"probes at the root":             {"--liveness http://:8080/", func(s *settings.Settings) { s.Health.Address, s.Health.LivenessPath = ":8080", "/" }},
 		"probes at an address":           {"--liveness :8080", func(s *settings.Settings) { s.Health.Address = ":8080" }},
+		"page":                           {"--page :8444", func(s *settings.Settings) { s.Page.Address = ":8444" }},
 		"metrics":                        {"--metrics 127.0.0.1:9090 --metrics-secure", func(s *settings.Settings) { s.Metrics.Address, s.Metrics.Secure = "127.0.0.1:9090", true }},
 		"work":                           {"--workers 7 --grace-period 5s", func(s *settings.Settings) { s.Execution.Workers, s.Execution.GracePeriod = 7, 5*time.Second }},
 		"flags that are false":           {"--quiet=false -v -A=false -n one", func(s *settings.Settings) { s.Scope.Namespaces = []string{"one"} }},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/cli/launch"
+	"github.com/kopf-go/kopf/pkg/inspect"
 )
 
 // helpWidth is the width of the help, in characters.
@@ -80,7 +79,7 @@ func writeUsage(command *cobra.Command) error {
 // calledAs returns how a person calls the command: if kopf has built the program, by kopf, which runs
 // the operator itself by its command run.
 func calledAs(command *cobra.Command) string {
-	pattern := os.Getenv(launch.CalledAsVariable)
+	pattern := launch.GivenPattern(command)
 	name := "run"
 	if pattern == "" {
 		return command.CommandPath()

@@ -35,6 +35,7 @@ func TestHelp(t *testing.T) {
 		"kopf":               {newTool, nil},
 		"kopf-init":          {newTool, []string{"init"}},
 		"kopf-run":           {newTool, []string{"run"}},
+		"kopf-serve":         {newTool, []string{"serve"}},
 		"kopf-cluster":       {newTool, []string{"cluster"}},
 		"kopf-freeze":        {newTool, []string{"freeze"}},
 		"kopf-resume":        {newTool, []string{"resume"}},
@@ -52,7 +53,7 @@ func TestHelp(t *testing.T) {
 			}
 		})
 	}
-	if got := run(t, newKopfCommand(nil)); got.code != ExitOK || !strings.HasPrefix(got.out, "kopf runs Kubernetes operators") {
+	if got := run(t, newKopfCommand(nil, nil)); got.code != ExitOK || !strings.HasPrefix(got.out, "kopf runs Kubernetes operators") {
 		t.Errorf("without a command: got %+v", got)
 	}
 }
@@ -103,4 +104,4 @@ func compareHelp(t *testing.T, path, got string) {
 }
 
 // newTool returns the command kopf.
-func newTool() *cobra.Command { return newKopfCommand(nil) }
+func newTool() *cobra.Command { return newKopfCommand(nil, nil) }

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/cli/scaffold"
+	"github.com/kopf-go/kopf/pkg/inspect"
+	"github.com/kopf-go/kopf/pkg/internal/program"
 )
 
 // newInitCommand returns the command that writes the project of a new operator.
@@ -25,7 +25,8 @@ func newInitCommand() *cobra.Command {
 		Long: "Write a project to a new folder: a program with handlers for one kind of objects, the definition\n" +
 			"of this kind, a sample, a test, a Dockerfile, a workflow, and a Makefile that runs, tests, and\n" +
 			"deploys the operator. The name of the folder becomes that of the operator.",
-		Example: "  kopf init greeter\n  kopf init shops --module example.com/shops --group shops.example.com --kind Shop --typed",
+		Example: "  kopf init greeter\n  kopf init shops --module example.com/shops --group shops.example.com --kind Shop --typed\n" +
+			"  kopf init greeter --language python",
 		Args: func(_ *cobra.Command, arguments []string) error {
 			switch len(arguments) {
 			case 0:
@@ -56,6 +57,7 @@ func newInitCommand() *cobra.Command {
 	flags.StringVar(&project.Module, "module", "", "the `path` of the Go module (default: example.com/ and the name)")
 	flags.StringVar(&project.Group, "group", "example.com", "the `group` of the objects: a domain of yours")
 	flags.StringVar(&project.Kind, "kind", "Greeting", "the `kind` of the objects")
+	flags.StringVar(&project.Language, "language", "go", "the `language` of the handlers: go, "+strings.Join(scaffold.Languages, ", ")+"; those in others than Go are run by kopf serve")
 	flags.BoolVar(&project.Typed, "typed", false, "add Go types of the objects, from which controller-gen makes the definition")
 	flags.StringVar(&project.Replace, "replace", "", "the `folder` of a clone of "+libraryModule+", which the project uses instead of a released version")
 	flags.VisitAll(func(flag *pflag.Flag) { flag.Annotations = map[string][]string{withoutVariable: nil} })
@@ -69,11 +71,20 @@ func completeProject(project *scaffold.Project, dir string) error {
 		return err
 	}
 	project.Name = filepath.Base(absolute)
+	if project.Language == "go" {
+		project.Language = ""
+	} else if project.Typed || project.Replace != "" || project.Module != "" {
+		return usageErrorf("--typed, --module, and --replace are for projects in Go")
+	}
 	project.Module = cmp.Or(project.Module, "example.com/"+project.Name)
 	if err := project.Validate(); err != nil {
 		return &usageError{err}
 	}
-	if project.Replace == "" {
+	switch {
+	case project.Language != "":
+		project.Version, _ = libraryVersion() // else the latest release
+		return nil
+	case project.Replace == "":
 		project.Version, err = libraryVersion()
 		return err
 	}
@@ -93,11 +104,11 @@ const libraryModule = "github.com/kopf-go/kopf"
 
 // libraryVersion returns the version of this library that the program is a part of, so that a project gets the same.
 func libraryVersion() (string, error) {
-	built, ok := debug.ReadBuildInfo()
+	version, _ := program.Versions()
 	// The version of a build in a clone is missing, is (devel), or ends in +dirty.
-	if !ok || !strings.HasPrefix(built.Main.Version, "v") || strings.Contains(built.Main.Version, "+") {
+	if !strings.HasPrefix(version, "v") || strings.Contains(version, "+") {
 		return "", errors.New("this program was built without a version, which the project could require: name a clone of the library by --replace, " +
 			fmt.Sprintf("or install a release: go install %s/cmd/kopf@latest", libraryModule))
 	}
-	return built.Main.Version, nil
+	return version, nil
 }

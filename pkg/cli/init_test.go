@@ -52,3 +52,16 @@ func TestInitInTheCurrentFolder(t *testing.T) {
 		t.Errorf("got %v\n%s", err, text)
 	}
 }
+
+func TestInitInAnotherLanguage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if got := run(t, newTool(), "init", "greeter", "--language", "python"); got.code != ExitOK || !strings.Contains(got.out, "\n  handlers.py\n") {
+		t.Errorf("got %+v", got)
+	}
+	for _, arguments := range [][]string{{"--typed"}, {"--module", "example.com/greeter"}, {"--replace", "."}} {
+		got := run(t, newTool(), append([]string{"init", "other", "--language", "node"}, arguments...)...)
+		if got.code != ExitUsage || !strings.Contains(got.log, "--typed, --module, and --replace are for projects in Go") {
+			t.Errorf("%q: got %+v", arguments, got)
+		}
+	}
+}

@@ -1,21 +1,22 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/cli/launch"
+	"github.com/kopf-go/kopf/pkg/inspect"
+	"github.com/kopf-go/kopf/pkg/internal/program"
 )
 
 // newKopfCommand returns the command kopf.
-func newKopfCommand(start launch.StartCluster) *cobra.Command {
+func newKopfCommand(start launch.StartCluster, serving Serving) *cobra.Command {
 	tool := &cobra.Command{
 		Use:     "kopf",
 		Short:   "kopf runs Kubernetes operators that are built from handlers, and answers questions about them.",
@@ -25,9 +26,9 @@ func newKopfCommand(start launch.StartCluster) *cobra.Command {
 		tool.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl kopf"}
 	}
 	tool.SetVersionTemplate("{{.Version}}\n")
-	tool.AddCommand(newInitCommand(), newRunCommand(start), newClusterCommand(start), newFreezeCommand(), newResumeCommand(), newVersionCommand())
+	tool.AddCommand(newInitCommand(), newKubebuilderCommand(), newRunCommand(start), newServeCommand(serving, start), newConformanceCommand(serving), newClusterCommand(start), newFreezeCommand(), newResumeCommand(), newVersionCommand())
 	for _, of := range Commands(nil) {
-		tool.AddCommand(newBuiltCommand(of))
+		tool.AddCommand(newBuiltCommand(of, serving))
 	}
 	return tool
 }
@@ -37,13 +38,15 @@ func isPlugin(program string) bool {
 	return strings.TrimSuffix(filepath.Base(program), ".exe") == "kubectl-kopf"
 }
 
-// newBuiltCommand returns a command that builds packages, and runs a command of the program.
-func newBuiltCommand(of *cobra.Command) *cobra.Command {
+// newBuiltCommand returns a command that builds packages, and runs a command of the program. For files of kopf
+// serve, it runs the command in this process.
+func newBuiltCommand(of *cobra.Command, serving Serving) *cobra.Command {
 	_, arguments, _ := strings.Cut(of.Use, " ")
 	command := &cobra.Command{
 		Use: of.Name() + " PACKAGE... " + arguments, Short: of.Short,
 		Long: of.Long + "\n\nThe PACKAGES have the handlers, as for kopf run. The first argument is a package; further ones\n" +
-			"begin with ./, ../, or /. See also: " + of.Name() + " PACKAGE --help.",
+			"begin with ./, ../, or /. See also: " + of.Name() + " PACKAGE --help.\n\n" +
+			"In place of packages, you can name files of kopf serve, which end with .yaml, .yml, or .json.",
 		Example:            strings.ReplaceAll(of.Example, "  "+of.Name(), "  "+of.Name()+" ./handlers"),
 		DisableFlagParsing: true,
 	}
@@ -58,6 +61,13 @@ func newBuiltCommand(of *cobra.Command) *cobra.Command {
 			return command.Help()
 		case strings.HasPrefix(arguments[0], "-"):
 			return usageErrorf("the first argument is %s: use kopf %s ./handlers, and then the flags", arguments[0], of.Name())
+		}
+		if isHandlerFile(arguments[0]) {
+			files := 1
+			for files < len(arguments) && isHandlerFile(arguments[files]) {
+				files++
+			}
+			return runServed(command, serving, of.Name(), arguments[:files], arguments[files:])
 		}
 		packages := 1
 		for packages < len(arguments) && isLocalPackage(arguments[packages]) {
@@ -142,11 +152,21 @@ func newVersionCommand() *cobra.Command {
 	}
 }
 
-// versionString returns the versions of this module and of Go.
-func versionString() string {
-	of := "(unknown)"
-	if built, ok := debug.ReadBuildInfo(); ok && built.Main.Version != "" {
-		of = built.Main.Version
+// newOperatorVersionCommand returns the command of an operator with this name that shows its version.
+func newOperatorVersionCommand(name string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Show the versions of the operator, of kopf, and of Go",
+		Args:  rejectArguments,
+		Run: func(command *cobra.Command, _ []string) {
+			of, _ := program.Versions()
+			command.Println(name + " " + cmp.Or(of, "(unknown)") + " " + versionString())
+		},
 	}
-	return "kopf " + of + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+}
+
+// versionString returns the versions of this module and of Go, and the platform.
+func versionString() string {
+	_, of := program.Versions()
+	return "kopf " + cmp.Or(of, "(unknown)") + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
 }

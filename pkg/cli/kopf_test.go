@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kopf-go/kopf/pkg/cli/launch"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 // mistake is a command line with its exit code, and a part of the message.
@@ -24,7 +25,7 @@ func expectMistakes(t *testing.T, tests map[string]mistake) {
 	t.Helper()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := run(t, newKopfCommand(noCluster), strings.Fields(test.arguments)...)
+			got := run(t, newKopfCommand(noCluster, nil), strings.Fields(test.arguments)...)
 			if got.code != test.code || !strings.Contains(got.log, test.want) || got.out != "" || !strings.HasSuffix(got.log, "\n") {
 				t.Errorf("got %+v, want %q", got, test.want)
 			}
@@ -52,6 +53,7 @@ func TestInvalidCommands(t *testing.T) {
 		"a run with definitions only":           {"run ./handlers --crds config", ExitUsage, "--crds is for --with-cluster"},
 		"a run with two clusters":               {"run ./handlers --with-cluster --context prod", ExitUsage, "--with-cluster cannot be combined with --context"},
 		"a run with samples only":               {"run ./handlers --samples config", ExitUsage, "--samples is for --with-cluster"},
+		"an operator without a file":            {"serve --dev", ExitUsage, "kopf: no file is given: use kopf serve operator.yaml\nTry kopf serve --help.\n"},
 		"a project without a folder":            {"init", ExitUsage, "kopf: no folder is given: use kopf init my-operator\nTry kopf init --help.\n"},
 		"a project in two folders":              {"init one two", ExitUsage, `unexpected argument "two"`},
 		"a project with a misnamed kind":        {"init greeter --kind greeting", ExitUsage, `kopf: the kind "greeting" is not a word such as Greeting`},
@@ -85,19 +87,26 @@ func TestFirstArgumentsThatAreNoPackages(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	got := run(t, newKopfCommand(nil), "version")
+	got := run(t, newKopfCommand(nil, nil), "version")
 	if got.code != ExitOK || !regexp.MustCompile(`^kopf \S+ go1\.\S+ \w+/\w+\n$`).MatchString(got.out) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestVersionOfAnOperator(t *testing.T) {
+	got := run(t, newShops(selector.New("pods")), "version")
+	if got.code != ExitOK || !regexp.MustCompile(`^shops \S+ kopf \S+ go1\.\S+ \w+/\w+\n$`).MatchString(got.out) {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if got := run(t, newKopfCommand(nil), "completion", shell); got.code != ExitOK || !strings.Contains(got.out, "kopf") {
+		if got := run(t, newKopfCommand(nil, nil), "completion", shell); got.code != ExitOK || !strings.Contains(got.out, "kopf") {
 			t.Errorf("%s: got %+v", shell, got)
 		}
 	}
-	if got := run(t, newKopfCommand(nil), "__complete", "fr"); !strings.HasPrefix(got.out, "freeze\t") {
+	if got := run(t, newKopfCommand(nil, nil), "__complete", "fr"); !strings.HasPrefix(got.out, "freeze\t") {
 		t.Errorf("got %+v", got)
 	}
 }

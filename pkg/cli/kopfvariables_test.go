@@ -80,7 +80,7 @@ func TestTheOptionsOfFreezeInKopf(t *testing.T) {
 }
 
 func TestTheVersionIsAnOptionToo(t *testing.T) {
-	if r := run(t, newKopfCommand(nil), "--version"); r.code != ExitOK || !strings.HasPrefix(r.out, "kopf ") {
+	if r := run(t, newKopfCommand(nil, nil), "--version"); r.code != ExitOK || !strings.HasPrefix(r.out, "kopf ") {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -40,6 +40,7 @@ func Main(run func(context.Context, Invocation) error, load Load) int {
 // addCommands adds the commands about an operator to its own.
 func addCommands(operator *cobra.Command, load Load) {
 	operator.AddCommand(Commands(load)...)
+	operator.AddCommand(newOperatorVersionCommand(operator.Name()))
 	operator.Args = rejectUnknownCommand
 	operator.Annotations = map[string]string{runsAnnotation: ""}
 	operator.CompletionOptions = cobra.CompletionOptions{}
@@ -54,8 +55,11 @@ type StartCluster = launch.StartCluster
 type Cluster = launch.Cluster
 
 // KopfMain runs the command kopf and returns the exit code. The function starts the control
-// plane of kopf run --with-cluster. It is given, because the programs of operators need none.
-func KopfMain(start StartCluster) int { return runProcess(newKopfCommand(start)) }
+// plane of kopf run --with-cluster, and serving runs files of handlers. They are given, because the programs of
+// operators need neither.
+func KopfMain(start StartCluster, serving Serving) int {
+	return runProcess(newKopfCommand(start, serving))
+}
 
 // repeatedSignalWindow is the time in which a second signal counts as the same one.
 const repeatedSignalWindow = time.Second

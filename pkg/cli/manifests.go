@@ -14,7 +14,8 @@ import (
 
 	"github.com/kopf-go/kopf/internal/manifests"
 	"github.com/kopf-go/kopf/pkg/cli/deployment"
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/cli/launch"
+	"github.com/kopf-go/kopf/pkg/inspect"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
@@ -25,6 +26,8 @@ type manifestFlags struct {
 	crds      []string
 	kustomize string
 	helm      string
+	olm       string
+	samples   []string
 	discover  bool
 }
 
@@ -40,11 +43,15 @@ func newManifestsCommand(load Load) *cobra.Command {
 			"The program is described as in its pods, with the variables POD_NAMESPACE and, for webhooks,\n" +
 			"WEBHOOK_SERVICE and WEBHOOK_ADDRESS.",
 		Example: "  manifests --crds config/crd --image registry.example.com/shops:v1 | kubectl apply -f -\n" +
-			"  manifests --crds config/crd --with metrics,network-policy --kustomize config",
+			"  manifests --crds config/crd --with metrics,network-policy --kustomize config\n" +
+			"  manifests --crds config/crd --image registry.example.com/shops:v1.2.3 --olm bundle",
 		ValidArgsFunction: q.completeArguments,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if len(arguments) > 0 {
 				return usageErrorf("unexpected argument %q", arguments[0])
+			}
+			if given.olm != "" && (given.kustomize != "" || given.helm != "") {
+				return usageErrorf("a bundle has other webhooks than a kustomization and a chart: write it by a call of its own")
 			}
 			if err := q.complete(command.Flags()); err != nil {
 				return err
@@ -56,6 +63,7 @@ func newManifestsCommand(load Load) *cobra.Command {
 	defineGroup(command.Flags(), "Deployment", given.define)
 	defineGroup(command.Flags(), "Resources", func(set *pflag.FlagSet) {
 		set.StringSliceVar(&given.crds, "crds", nil, "files or `folders` with the custom resource definitions of the operator; they are a part of the manifests")
+		set.StringSliceVar(&given.samples, "samples", nil, "files or `folders` with objects, which are the examples in a bundle")
 		set.BoolVar(&given.discover, "discover", false, "ask the cluster of the kubeconfig which resources it serves")
 	})
 	defineGroup(command.Flags(), "Connection", q.connection.define)
@@ -73,10 +81,12 @@ func (f *manifestFlags) define(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.Components, "with", nil, "add `components`: "+strings.Join(deployment.Components, ", "))
 	set.StringVar(&f.kustomize, "kustomize", "", "write a kustomization with all components to this `folder`, instead of printing manifests")
 	set.StringVar(&f.helm, "helm", "", "write a chart for Helm with all components to this `folder`, instead of printing manifests")
+	set.StringVar(&f.olm, "olm", "", "write a bundle for the Operator Lifecycle Manager to this `folder`, instead of printing manifests; what people read is in about.yaml there, which the first call makes")
+	set.StringVar(&f.Version, "version", "", "the `version` of the chart or of the bundle (default: that of the image, if it has one such as v1.2.3, or 0.1.0)")
 }
 
 // isWritten reports whether the manifests are written to files.
-func (f *manifestFlags) isWritten() bool { return f.kustomize != "" || f.helm != "" }
+func (f *manifestFlags) isWritten() bool { return f.kustomize != "" || f.helm != "" || f.olm != "" }
 
 // run prints or writes the manifests.
 func (f *manifestFlags) run(command *cobra.Command, q *question) error {
@@ -85,6 +95,11 @@ func (f *manifestFlags) run(command *cobra.Command, q *question) error {
 		return err
 	}
 	f.Definitions = definitions
+	samples, err := manifests.Read(f.samples...)
+	if err != nil {
+		return err
+	}
+	f.Variables = strings.Fields(command.Root().Annotations[launch.VariablesAnnotation])
 	program, err := f.describe(q)
 	if err != nil {
 		return err
@@ -118,6 +133,9 @@ func (f *manifestFlags) run(command *cobra.Command, q *question) error {
 	if f.helm != "" && err == nil {
 		err = d.WriteChart(f.helm)
 	}
+	if f.olm != "" && err == nil {
+		err = d.WriteBundle(f.olm, samples)
+	}
 	if f.isWritten() || err != nil {
 		return err
 	}
@@ -138,6 +156,8 @@ func (f *manifestFlags) describe(q *question) (Program, error) {
 	f.Name = cmp.Or(f.Name, deployment.NameFor(program.Settings, filepath.Base(os.Args[0])))
 	f.Namespace = cmp.Or(f.Namespace, f.Name+"-system")
 	f.Image = cmp.Or(f.Image, f.Name+":latest")
+	f.Version = cmp.Or(strings.TrimPrefix(f.Version, "v"), deployment.VersionOf(f.Image), "0.1.0")
+	f.IsBundle = f.olm != ""
 	isCalled := len(program.Handlers.Admission()) > 0 || len(program.Conversions) > 0
 	if isCalled && !f.Has("webhook") { // it does not start without
 		f.Components = append(f.Components, "webhook")
@@ -146,7 +166,7 @@ func (f *manifestFlags) describe(q *question) (Program, error) {
 		return program, &usageError{err}
 	}
 	variables := f.Environment(f.Components...)
-	if f.isWritten() { // and all can be added later
+	if f.kustomize != "" || f.helm != "" { // and all can be added later
 		variables = f.Environment("webhook")
 	}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {

@@ -32,7 +32,7 @@ func newShops(sel selector.Selector) *cobra.Command {
 func printManifests(t *testing.T, sel selector.Selector, arguments ...string) result {
 	t.Helper()
 	hideCluster(t)
-	for _, name := range []string{"POD_NAMESPACE", "WEBHOOK_SERVICE", "WEBHOOK_ADDRESS", "WEBHOOK_CERT_DIR"} {
+	for _, name := range []string{"POD_NAMESPACE", "WEBHOOK_SERVICE", "WEBHOOK_ADDRESS", "WEBHOOK_CERT_DIR", "WEBHOOK_MANAGED"} {
 		t.Setenv(name, "")
 	}
 	return run(t, newShops(sel), append([]string{"manifests"}, arguments...)...)

@@ -29,30 +29,43 @@ func newOperatorCommand(name string, run func(context.Context, Invocation) error
 		Short: name + " is a Kubernetes operator. It runs until it is interrupted.",
 		Args:  rejectArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := flags.complete(command.Flags(), environment); err != nil {
+			in, err := flags.invocation(command)
+			if err != nil {
 				return err
 			}
-			logger := flags.logging.newLogger(command.ErrOrStderr())
-			flags.logging.installLogger(logger)
-			for _, name := range unknownVariables(os.Environ()) {
-				logger.Info("An environment variable is unknown and has no effect.", "variable", name)
-			}
-			if replicas := &flags.settings.Replicas; replicas.LeaseNamespace == "" {
-				// That of the kubeconfig or of the pod. Errors in the kubeconfig are reported when it connects.
-				if namespace, _, err := flags.connection.clientConfig().Namespace(); err == nil {
-					replicas.LeaseNamespace = namespace
-				}
-			}
-			err := run(command.Context(), Invocation{flags.settings, logger, flags.connection})
-			if err != nil && logformat.Format(flags.logging.format) == logformat.JSON {
-				return &loggedError{err, logger}
-			}
-			return err
+			return flags.logged(run(command.Context(), in), in.Logger)
 		},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	flags.define(command.Flags())
 	return command
+}
+
+// invocation completes the flags, and installs the logger.
+func (f *flags) invocation(command *cobra.Command) (Invocation, error) {
+	if err := f.complete(command.Flags(), environment); err != nil {
+		return Invocation{}, err
+	}
+	logger := f.logging.newLogger(command.ErrOrStderr())
+	f.logging.installLogger(logger)
+	for _, name := range unknownVariables(os.Environ()) {
+		logger.Info("An environment variable is unknown and has no effect.", "variable", name)
+	}
+	if replicas := &f.settings.Replicas; replicas.LeaseNamespace == "" {
+		// That of the kubeconfig or of the pod. Errors in the kubeconfig are reported when it connects.
+		if namespace, _, err := f.connection.clientConfig().Namespace(); err == nil {
+			replicas.LeaseNamespace = namespace
+		}
+	}
+	return Invocation{f.settings, logger, f.connection}, nil
+}
+
+// logged returns the error of an operator: one with a JSON log logs it.
+func (f *flags) logged(err error, logger logr.Logger) error {
+	if err != nil && logformat.Format(f.logging.format) == logformat.JSON {
+		return &loggedError{err, logger}
+	}
+	return err
 }
 
 // rejectArguments returns an error if there are arguments. It names the first one.

@@ -10,7 +10,7 @@ import (
 )
 
 // roleFlags are the flags of an operator that decide what it needs.
-var roleFlags = []string{"peering", "standalone", "leader-elect", "shards", "shard-key", "lease-name", "lease-namespace", "metrics", "metrics-secure"}
+var roleFlags = []string{"peering", "standalone", "leader-elect", "shards", "shard-key", "lease-name", "lease-namespace", "metrics", "metrics-secure", "page"}
 
 func newRBACCommand(load Load) *cobra.Command {
 	operator := newFlags()

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/cli/launch"
+	"github.com/kopf-go/kopf/pkg/inspect"
 )
 
 func newShardsCommand(load Load) *cobra.Command {

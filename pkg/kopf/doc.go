@@ -100,7 +100,7 @@
 // ChildOption. An Option fits several of them. An option that does not fit the kind of a handler is a
 // mistake in the declaration.
 //
-//	ID, Param                                all
+//	ID, Param, DeclaredAt                    all
 //	Labels, Annotations, When, WhenObject    handlers of objects
 //	Field, Value                             handlers of objects; OnField has its field
 //	ValueBefore, ValueAfter                  OnUpdate, OnField, sub-handlers

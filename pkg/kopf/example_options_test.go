@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -126,7 +127,7 @@ func ExampleHandlerRetriesError() {
 	// Output: true handler createClaim has used up its 3 attempts: the network is down
 }
 
-// At most five databases are created at the same time. The others wait for their turn.
+// A volume is upgraded when its backup is stored.
 func ExampleAfter() {
 	backup := func(context.Context, *kopf.Change) error { return nil }
 	upgrade := func(context.Context, *kopf.Change) error { return nil }
@@ -142,6 +143,16 @@ func ExampleAfterFailure() {
 	kopf.OnUpdate(volumeclaims, restore, kopf.ID("restore"), kopf.AfterFailure("upgrade"))
 }
 
+// A person edits the configuration in several steps. The database restarts once, when nothing has changed for half a minute.
+func ExampleIdle() {
+	restart := func(_ context.Context, c *kopf.Change) error {
+		c.Logger().Info("restarting", "changes", c.Diff()) // all of them
+		return nil
+	}
+	kopf.OnUpdate(kopf.Resource("databases"), restart, kopf.Field("spec.config"), kopf.Idle(30*time.Second))
+}
+
+// At most five databases are created at the same time. The others wait for their turn.
 func ExampleLimit() {
 	createDatabase := func(ctx context.Context, c *kopf.Change) error {
 		_ = ctx // for the requests to an API with a quota
@@ -159,4 +170,14 @@ func ExampleRollout() {
 		kopf.Revision("2024-02"), kopf.Baseline(),
 		kopf.Rollout(rollout.First(2), rollout.Then(5), rollout.ThenPercent(10)),
 	)
+}
+
+// A program that reads its declarations from a file names the file in messages about mistakes.
+func ExampleDeclaredAt() {
+	r := kopf.NewRegistry()
+	r.OnCreate(kopf.Resource("kopfexamples"), func(context.Context, *kopf.Change) error { return nil },
+		kopf.ID("create"), kopf.Retries(0), kopf.DeclaredAt("operator.yaml:7"))
+	_, err := kopf.NewOperator(kopf.Options{Registry: r})
+	fmt.Println(strings.Contains(err.Error(), `operator.yaml:7: the create handler "create": `))
+	// Output: true
 }

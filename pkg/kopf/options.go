@@ -32,6 +32,10 @@ type (
 // ID("create_fn") takes over the work of that handler of an operator in Python.
 func ID(id string) Option { return handler.ID(id) }
 
+// DeclaredAt says where the handler is declared, for messages about mistakes: in a file that the program reads,
+// for example. The default is the place of the call in the source.
+func DeclaredAt(place string) Option { return handler.DeclaredAt(place) }
+
 // Param passes a value to the handler, which gets it from Change.Param. All calls share the
 // value.
 func Param(value any) Option { return handler.Param(value) }
@@ -169,7 +173,8 @@ func CallUntyped() ChangeOption { return handler.OnMisfit(handler.CallUntyped) }
 func ReleaseMisfits() ChangeOption { return handler.OnMisfit(handler.Release) }
 
 // Deleted also calls a resume handler for objects that are being deleted, and a handler of children
-// for parents that are.
+// for parents that are. A daemon with it runs until its object is gone, and needs no finalizer: it sees a deletion only if
+// something else holds the object, and is asked to stop when the object does not exist anymore.
 func Deleted() Option { return handler.Deleted() }
 
 // InitialDelay delays the first call each time a daemon or a timer starts: when the object

@@ -97,7 +97,6 @@ func TestOptionsOfOtherKindsAreMistakes(t *testing.T) {
 		{func(r *kopf.Registry) { r.Daemon(pods, daemon, kopf.Schedule("@daily")) }, "kopf.Schedule is an option of "},
 		{func(r *kopf.Registry) { r.Daemon(pods, daemon, kopf.Sharp()) }, "kopf.Sharp is an option of "},
 		{func(r *kopf.Registry) { r.Daemon(pods, daemon, kopf.Idle(time.Second)) }, "kopf.Idle is an option of "},
-		{func(r *kopf.Registry) { r.Daemon(pods, daemon, kopf.Deleted()) }, "kopf.Deleted is an option of "},
 		{func(r *kopf.Registry) { r.Timer(pods, timer, kopf.CancellationBackoff(1)) }, "kopf.CancellationBackoff is an option of "},
 		{func(r *kopf.Registry) { r.Timer(pods, timer, kopf.CancellationTimeout(1)) }, "kopf.CancellationTimeout is an option of "},
 		{func(r *kopf.Registry) { r.Timer(pods, timer, kopf.CancellationPolling(1)) }, "kopf.CancellationPolling is an option of "},

@@ -42,6 +42,7 @@ type Harness struct {
 func New(t *testing.T, declare func() *kopf.Registry, with ...Option) *Harness {
 	t.Helper()
 	requireBubble(t)
+	silenceLibraries() // the operator has a logger, and time may have passed
 	h := &Harness{t: t, recording: &recording{}}
 	h.runs = &runs{t: t, declare: declare, recording: h.recording}
 	for _, option := range with {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	machinery "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
@@ -413,4 +415,23 @@ func TestRestartAndCrash(t *testing.T) {
 			t.Errorf("%d attempts, %d writes: %v", attempts, len(h.Writes())-writes, summary(h.Calls()))
 		}
 	})
+}
+
+// The scheme of an operator may have no built-in types: the harness needs none.
+func TestASchemeOfOwnTypesIsEnough(t *testing.T) {
+	inVirtualTime(t, func(r *kopf.Registry) {
+		r.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
+			kopf.Info(ctx, "Seen", "the object is new")
+			return nil
+		}, kopf.ID("see"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		h.Create(example("one"))
+		h.Settle()
+		if events := h.Events(); !slices.ContainsFunc(events, func(e corev1.Event) bool { return e.Reason == "Seen" }) {
+			t.Errorf("got the events %v", events)
+		}
+		h.Delete(example("one"))
+		h.Settle()
+		h.CollectGarbage()
+	}, kopftest.Scheme(machinery.NewScheme()))
 }

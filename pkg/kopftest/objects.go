@@ -5,8 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,7 +51,9 @@ func (h *Harness) Client() client.WithWatch { return h.client }
 func (h *Harness) Create(object client.Object) {
 	h.t.Helper()
 	if namespace := object.GetNamespace(); namespace != "" {
-		err := h.client.Create(h.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		missing := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}} // of no scheme
+		missing.SetName(namespace)
+		err := h.client.Create(h.t.Context(), missing)
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			h.t.Fatal(err)
 		}
@@ -120,9 +122,13 @@ func (h *Harness) CollectGarbage() {
 // Events returns the Kubernetes events of all namespaces.
 func (h *Harness) Events() []corev1.Event {
 	h.t.Helper()
-	list := &corev1.EventList{}
+	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "EventList"}} // of no scheme
 	if err := h.client.List(h.t.Context(), list); err != nil {
 		h.t.Fatal(err)
 	}
-	return list.Items
+	events := &corev1.EventList{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.UnstructuredContent(), events); err != nil {
+		h.t.Fatal(err)
+	}
+	return events.Items
 }

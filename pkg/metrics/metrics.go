@@ -31,6 +31,7 @@ type Metrics struct {
 	state *stateCollector // since Open
 	// operator is the name in the labels, since Open.
 	operator string
+	since    time.Time // when it was opened
 	opened   atomic.Bool
 }
 
@@ -91,6 +92,7 @@ func (m *Metrics) Open() error {
 		}
 		m.operator = fmt.Sprintf("%s-%d", m.wanted, number)
 	}
+	m.since = time.Now()
 	m.opened.Store(true)
 	return nil
 }

@@ -137,8 +137,10 @@ type Watches struct {
 
 // Background counts the handlers of one kind, daemons or timers, of all objects.
 type Background struct {
-	Kind                        string
-	Waiting, Running, Abandoned int
+	Kind      string `json:"kind"`
+	Waiting   int    `json:"waiting"`
+	Running   int    `json:"running"`
+	Abandoned int    `json:"abandoned"`
 }
 
 // Held counts the held objects of one resource: some of their handlers cannot be called until
@@ -151,8 +153,13 @@ type Held struct {
 
 // Rollout counts the objects of one handler in the rollout of its revision.
 type Rollout struct {
-	Resource, Handler, Revision    string
-	Waiting, Running, Done, Failed int
+	Resource string `json:"resource"`
+	Handler  string `json:"handler"`
+	Revision string `json:"revision"`
+	Waiting  int    `json:"waiting"`
+	Running  int    `json:"running"`
+	Done     int    `json:"done"`
+	Failed   int    `json:"failed"`
 }
 
 // source returns the state; it is nil before Observe.

@@ -144,12 +144,12 @@ func (c *connection) config() (*rest.Config, error) {
 }
 
 // liveClient returns a client that reads from the API server, so that a Get in a handler
-// never starts to watch an entire resource unexpectedly.
+// never starts to watch an entire resource unexpectedly. It is a client.WithWatch.
 func liveClient(logger logr.Logger) client.NewClientFunc {
 	return func(config *rest.Config, options client.Options) (client.Client, error) {
 		options.Cache = nil
 		options.Log = logger
-		return client.New(config, options)
+		return client.NewWithWatch(config, options)
 	}
 }
 

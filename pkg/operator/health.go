@@ -107,9 +107,13 @@ func (r *replica) addActivity(mgr manager.Manager) error {
 	}))
 }
 
-// activityOf returns what the replica is doing for an object, or, without one, for its shards.
+// activityOf returns what the replica is doing for an object, or, without one, for all objects and its shards.
 func (r *replica) activityOf(key object.Key, uid types.UID) reconcile.Activity {
 	a := r.engine.ActivityOf(key, uid)
+	if key.Resource == "" {
+		a.Operator = r.engine.ActivityOfAll()
+		a.Operator.Missing = r.operator.permissions.Missing()
+	}
 	if r.ring == nil {
 		return a
 	}

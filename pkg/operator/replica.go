@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/events"
 	"github.com/kopf-go/kopf/pkg/health"
 	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/page"
 	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
@@ -39,6 +40,7 @@ type replica struct {
 	admission *admission       // nil without admission handlers
 	reviews   http.Handler     // answers admission reviews
 	recorder  *events.Recorder // nil if no events are posted
+	page      *page.Page       // nil if it is not served
 
 	// requested is the context of Run, which ends when the operator is asked to stop. It is
 	// nil in the manager of another program.
@@ -131,6 +133,10 @@ func (o *Operator) newReplica(mgr manager.Manager) (*replica, error) {
 	if err := r.addActivity(mgr); err != nil {
 		return nil, err
 	}
+	r.page, err = r.newPage(mgr, connected)
+	if err != nil {
+		return nil, err
+	}
 	r.engine.Metrics.Observe(r.state)
 	r.reviews = r.admission.newReviews(r.engine)
 	o.replica.Store(r)
@@ -179,7 +185,7 @@ func (r *replica) run(ctx context.Context) error {
 }
 
 // startServices starts the services that handlers need until the last of them has
-// returned: posting events, serving reviews, and the health endpoints. The context ends with the given one, or with
+// returned: posting events, serving reviews, the page, and the health endpoints. The context ends with the given one, or with
 // an error that prevents the replica from continuing. The function stops the services.
 func (r *replica) startServices(ctx context.Context) (watching context.Context, stop func()) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -208,12 +214,25 @@ func (r *replica) startServices(ctx context.Context) (watching context.Context, 
 			fail(err)
 		}
 	})
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
+	// These call code of users, and need not return.
+	var calling sync.WaitGroup
+	calling.Go(func() {
 		if err := r.admission.serve(lasting, r.reviews); err != nil {
 			fail(err)
 		}
+	})
+	calling.Go(func() {
+		if r.page == nil {
+			return
+		}
+		if err := r.servePage(lasting); err != nil {
+			fail(err)
+		}
+	})
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		calling.Wait()
 	}()
 	return watching, func() {
 		fail(nil)
@@ -222,7 +241,7 @@ func (r *replica) startServices(ctx context.Context) (watching context.Context, 
 		select {
 		case <-served:
 		case <-time.After(2 * reserve):
-			r.logger.Info("Some admission handlers have not returned although they were canceled; they are abandoned.")
+			r.logger.Info("Some admission handlers, or filters that the page calls, have not returned although they were canceled; they are abandoned.")
 		}
 	}
 }

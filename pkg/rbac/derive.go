@@ -63,6 +63,7 @@ func Derive(in Input) ([]Role, []error) {
 	d.addAdmission()
 	d.addConversions()
 	d.addMetrics()
+	d.addPage()
 	return d.roles.sorted(), d.problems
 }
 
@@ -96,7 +97,11 @@ func (d *derivation) addServed() {
 		})
 		later := d.later(found.Selectors)
 		if len(handled) == 0 {
-			d.add(r, "", []string{"list", "watch"}, "Objects that are indexed, or children of others: "+by(own, found.Selectors)+later)
+			verbs := []string{"list", "watch"}
+			if d.Settings.Page.Address != "" { // it shows single ones
+				verbs = append(verbs, "get")
+			}
+			d.add(r, "", verbs, "Objects that are indexed, or children of others: "+by(own, found.Selectors)+later)
 			continue
 		}
 		d.add(r, "", []string{"get", "list", "watch", "patch"}, servedReason+", with the operator's records on them: "+by(handled, nil)+later)

@@ -148,6 +148,17 @@ func TestDerive(t *testing.T) {
 		})}, []string{
 			"- {apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations, mutatingwebhookconfigurations], resourceNames: [mine.example.com], verbs: [get, patch]}",
 		}},
+		"the page": {rbac.Input{Handlers: create, Snapshot: present, Settings: with(func(s *settings.Settings) {
+			s.Page.Address, s.Scope.Namespaces = ":8444", []string{"a"}
+			s.Replicas.LeaderElection, s.Replicas.LeaseName, s.Replicas.LeaseNamespace = true, "mine", "a"
+		})}, []string{
+			"- {apiGroups: [authentication.k8s.io], resources: [tokenreviews], verbs: [create]}", "- {apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create]}",
+			"a " + served[0], "a " + served[1],
+			"a - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}",
+			"a - {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [mine], verbs: [get, update]}",
+			`a - {apiGroups: [""], resources: [events], verbs: [create]}`, `a - {apiGroups: [""], resources: [events], verbs: [list]}`,
+			"a - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [list]}",
+		}},
 		"secure metrics": {rbac.Input{Settings: with(func(s *settings.Settings) { s.Metrics.Address, s.Metrics.Secure = ":8443", true })}, []string{
 			"- {apiGroups: [authentication.k8s.io], resources: [tokenreviews], verbs: [create]}", "- {apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create]}",
 		}},

@@ -174,3 +174,33 @@ func (d *derivation) addMetrics() {
 	d.roles.add("", Rule{Group: "authentication.k8s.io", Resources: []string{"tokenreviews"}, Verbs: []string{"create"}, Reason: "Who reads the metrics."})
 	d.roles.add("", Rule{Group: "authorization.k8s.io", Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}, Reason: "Whether a reader may read the metrics."})
 }
+
+// addPage adds the rules for the page of the operator, which reads what no other part of the operator reads.
+func (d *derivation) addPage() {
+	if d.Settings.Page.Address == "" {
+		return
+	}
+	d.roles.add("", Rule{Group: "authentication.k8s.io", Resources: []string{"tokenreviews"}, Verbs: []string{"create"}, Reason: "Who looks at the page."})
+	d.roles.add("", Rule{Group: "authorization.k8s.io", Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}, Reason: "Whether a person may look at the page."})
+	for _, namespace := range d.eventNamespaces() {
+		d.roles.add(namespace, Rule{Resources: []string{"events"}, Verbs: []string{"list"}, Reason: "The page shows the latest events about an object."})
+	}
+	if r := d.Settings.Replicas; r.LeaderElection && r.Shards == 0 {
+		d.roles.add(cmp.Or(r.LeaseNamespace, d.Namespace), Rule{
+			Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: []string{"list"}, Reason: "The page shows which replica leads.",
+		})
+	}
+}
+
+// eventNamespaces returns the namespaces of the events about handled objects. Those about objects of the cluster are in the
+// namespace default.
+func (d *derivation) eventNamespaces() []string {
+	namespaces := d.namespaces(true)
+	watched := d.Handlers.Where(func(h *handler.Declaration) bool { return !h.Kind.IsAdmission() })
+	for _, found := range discovery.Resolve(watched.Selectors(), d.Snapshot).Resources {
+		if !found.Namespaced && namespaces[0] != "" && !slices.Contains(namespaces, "default") {
+			namespaces = append(slices.Clone(namespaces), "default")
+		}
+	}
+	return namespaces
+}

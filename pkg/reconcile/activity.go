@@ -6,7 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 )
 
@@ -14,7 +16,7 @@ import (
 const ActivityPath = "/activity"
 
 // Activity describes what an operator is doing now, and for one object. It has no values of
-// the object, and no errors of handlers.
+// objects, and no errors of handlers.
 type Activity struct {
 	At time.Time `json:"at"`
 	// Leading is set if this process handles objects, unless it is Paused.
@@ -46,6 +48,38 @@ type Activity struct {
 	Replica string        `json:"replica,omitempty"`
 	Shard   *ActiveShard  `json:"shard,omitempty"`
 	Shards  []ActiveShard `json:"shards,omitempty"`
+	// Operator is what this process is doing for all objects. Only an answer about no object has it.
+	Operator *OperatorActivity `json:"operator,omitempty"`
+}
+
+// OperatorActivity is what a process of an operator is doing for all objects.
+type OperatorActivity struct {
+	// Totals are those since the process has started.
+	Totals metrics.Totals `json:"totals"`
+	// Calls are running, and Limited wait for a slot: of each, at most MaxListedCalls, the oldest first.
+	Calls   []ObjectCall `json:"calls,omitempty"`
+	Limited []ObjectCall `json:"limited,omitempty"`
+	// Background are the daemons and timers of all objects.
+	Background []metrics.Background `json:"background,omitempty"`
+	Watches    []ActiveWatch        `json:"watches,omitempty"`
+	Rollouts   []metrics.Rollout    `json:"rollouts,omitempty"`
+	// Missing are the rules that refused requests of the operator need. They are unknown in the manager of another
+	// program, unless it observes its connection.
+	Missing []string `json:"missing,omitempty"`
+}
+
+// MaxListedCalls is the number of calls of all objects in an Activity.
+const MaxListedCalls = 50
+
+// ActiveWatch is a watch of a resource, in a namespace or in all.
+type ActiveWatch struct {
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	// State is listing, alive, or failing, with the Error then.
+	State string `json:"state"`
+	Error string `json:"error,omitempty"`
+	// Children is set if it shows the children of handlers of Ensure.
+	Children bool `json:"children,omitempty"`
 }
 
 // ActiveShard is what a process is doing for a shard.
@@ -61,13 +95,13 @@ type ActiveShard struct {
 	Lost bool `json:"lost,omitempty"`
 	// Objects is the number of objects with handlers in the shard. Left is the number of those that keep a shard that is
 	// given up, and Calls are some of the calls that these wait for.
-	Objects int         `json:"objects"`
-	Left    int         `json:"left,omitempty"`
-	Calls   []ShardCall `json:"calls,omitempty"`
+	Objects int          `json:"objects"`
+	Left    int          `json:"left,omitempty"`
+	Calls   []ObjectCall `json:"calls,omitempty"`
 }
 
-// ShardCall is a running call of a handler for an object of a shard.
-type ShardCall struct {
+// ObjectCall is a call of a handler for an object. It has not begun if Since is zero.
+type ObjectCall struct {
 	ActiveCall
 
 	Resource  string `json:"resource"`
@@ -78,7 +112,7 @@ type ShardCall struct {
 // ActiveCall is a running call of a handler.
 type ActiveCall struct {
 	Handler string    `json:"handler"`
-	Since   time.Time `json:"since"`
+	Since   time.Time `json:"since,omitzero"`
 }
 
 // Background is the current state of a daemon or a timer: waiting, running, abandoned, or ended.
@@ -119,6 +153,35 @@ func (e *Engine) ActivityOf(key object.Key, uid types.UID) Activity {
 	return a
 }
 
+// ActivityOfAll returns what the engine is doing for all objects. It can be called at any time.
+func (e *Engine) ActivityOfAll() *OperatorActivity {
+	state := e.State()
+	a := &OperatorActivity{Totals: e.Metrics.Totals(), Rollouts: state.Rollouts, Background: state.Background}
+	calls, limited := e.slots.All(MaxListedCalls)
+	for _, c := range calls {
+		a.Calls = append(a.Calls, e.objectCall(c.Claim, c.Began))
+	}
+	for _, claim := range limited {
+		a.Limited = append(a.Limited, e.objectCall(claim, time.Time{}))
+	}
+	for _, w := range e.WatchStatuses() {
+		active := ActiveWatch{Resource: w.Resource, Namespace: w.Namespace, State: "alive", Children: w.Children}
+		switch {
+		case w.Err != nil:
+			active.State = "failing"
+			active.Error = w.Err.Error()
+		case !w.Listed:
+			active.State = "listing"
+		}
+		a.Watches = append(a.Watches, active)
+	}
+	return a
+}
+
+func (e *Engine) objectCall(c call.Claim, since time.Time) ObjectCall {
+	return ObjectCall{ActiveCall{e.reporter(c.Key).ReportedID(c.ID), since}, c.Key.Resource, c.Key.Namespace, c.Key.Name}
+}
+
 // ActivityOfShards returns what the engine is doing for the shards whose objects it handles, by their numbers. It looks at all
 // objects. It can be called at any time.
 func (e *Engine) ActivityOfShards() map[int]ActiveShard {
@@ -146,15 +209,14 @@ func (e *Engine) ActivityOfShards() map[int]ActiveShard {
 }
 
 // keeping returns how many objects keep a shard that must be given up, and some of the calls that they wait for.
-func (e *Engine) keeping(t *tenure) (left int, calls []ShardCall) {
+func (e *Engine) keeping(t *tenure) (left int, calls []ObjectCall) {
 	e.mu.Lock()
 	keys := e.keysIn(t)
 	e.mu.Unlock()
 	for _, key := range keys[:min(len(keys), maxReportedKeys)] {
 		running, _ := e.slots.Of(key)
-		reporter := e.reporter(key)
 		for _, c := range running {
-			calls = append(calls, ShardCall{ActiveCall{reporter.ReportedID(c.ID), c.Began}, key.Resource, key.Namespace, key.Name})
+			calls = append(calls, e.objectCall(c.Claim, c.Began))
 		}
 	}
 	return len(keys), calls

@@ -362,7 +362,7 @@ func (b *background) Requeue() {
 func (b *background) isRequeueRequested() bool { return b != nil && b.requeueRequested.Load() }
 
 // areDaemonsRunning reports whether daemons must end before the object can be deleted.
-func (b *background) areDaemonsRunning() bool { return b != nil && b.group.HasRunningDaemons() }
+func (b *background) areDaemonsRunning() bool { return b != nil && b.group.HoldsObject() }
 
 // Identity returns the object, also after another one has its name.
 func (b *background) Identity() daemons.Identity {
@@ -370,17 +370,21 @@ func (b *background) Identity() daemons.Identity {
 }
 
 // stopBackgroundOfDeleted stops the daemons and timers of an object that is being
-// deleted.
+// deleted, except those that run until it is gone.
 func (p *pass) stopBackgroundOfDeleted() {
 	if b := p.object.background; b != nil && p.session.Body().Deleting() {
 		b.requeueRequested.Store(false)
-		b.group.Stop(stop.Deleted)
+		if p.resource.outlastsDeletion {
+			b.group.BeginDeletion()
+		} else {
+			b.group.Stop(stop.Deleted)
+		}
 	}
 }
 
 // syncBackground starts and stops daemons and timers to match the current object.
 func (p *pass) syncBackground(c *cycle) error {
-	if c.Deleting || p.term.tenure.isOver() {
+	if c.Deleting && !p.resource.outlastsDeletion || p.term.tenure.isOver() {
 		return nil
 	}
 	b := p.backgroundOf(p.session.Body(), len(c.Background) > 0)

@@ -238,7 +238,7 @@ func New(config Config) *Engine {
 	})
 	e.watcher = watch.New(watch.Config{
 		Settings: s, Logger: config.Logger, REST: config.REST, HTTP: config.HTTP, Metrics: config.Metrics,
-		Source: config.Resources, Selectors: config.Handlers.Selectors(), Handlers: declared, Consumer: consumer{e}, Division: config.Division,
+		Source: config.Resources, Selectors: config.Handlers.Selectors(), Handlers: declared, Places: config.Handlers.Places, Consumer: consumer{e}, Division: config.Division,
 		Discovered: config.Discovered, Scoped: config.Scoped,
 	})
 	e.addConverger()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
@@ -30,6 +31,32 @@ func TestMemosEndWithTheirObjects(t *testing.T) {
 	}
 	if len(left) != 1 || left[0] != "u-3" || s.memosOf("u-3", nil) != made["u-3"] {
 		t.Errorf("left are %q: the object and those before it are gone, but a later one is not", left)
+	}
+}
+
+// What handlers keep elsewhere for an object can be let go.
+func TestTheContextsOfMemosEndWithTheirObjects(t *testing.T) {
+	operator := memo.NewValues(nil)
+	var s objectState
+	made := map[types.UID]*memo.Values{}
+	for _, uid := range []types.UID{"u-1", "u-2", "u-3"} {
+		made[uid] = s.memosOf(uid, operator)
+		if made[uid].Context().Err() != nil {
+			t.Errorf("the context of %s is done", uid)
+		}
+	}
+	s.dropMemos("u-2")
+	for uid, want := range map[types.UID]bool{"u-1": true, "u-2": true, "u-3": false} {
+		if done := made[uid].Context().Err() != nil; done != want {
+			t.Errorf("the context of %s is done: %t", uid, done)
+		}
+	}
+
+	e := atRest(t, 1)
+	values := e.engine.objects.of(e.keys[0]).memosOf("u-4", operator)
+	e.engine.objects.remove(e.keys[0], stop.Mismatch)
+	if values.Context().Err() == nil {
+		t.Error("the object is not handled anymore, and its context is not done")
 	}
 }
 

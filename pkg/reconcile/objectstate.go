@@ -132,6 +132,7 @@ func (s *objectState) dropMemos(uid types.UID) {
 	for {
 		newest := s.memos.Load()
 		if s.memos.CompareAndSwap(newest, newest.without(uid)) {
+			newest.from(uid).end()
 			return
 		}
 	}
@@ -143,6 +144,21 @@ func (m *memos) without(uid types.UID) *memos {
 		return nil
 	}
 	return &memos{m.uid, m.values, m.former.without(uid)}
+}
+
+// from returns the memos of the object and of earlier objects.
+func (m *memos) from(uid types.UID) *memos {
+	for m != nil && m.uid != uid {
+		m = m.former
+	}
+	return m
+}
+
+// end tells the users of the values that they are not needed anymore. A daemon that still runs can read them.
+func (m *memos) end() {
+	for ; m != nil; m = m.former {
+		m.values.End()
+	}
 }
 
 // objects contains the states of all objects. It is safe for concurrent use.
@@ -228,6 +244,7 @@ func (o *objects) remove(key object.Key, reason stop.Reason) *background {
 	}
 	known.background.stop(reason)
 	known.writes.Drop(handler.ErrGone)
+	known.memos.Load().end()
 	return known.background
 }
 

@@ -36,7 +36,9 @@ type resource struct {
 	idling bool
 	// isAttended is set if a daemon is woken by changes of fields.
 	isAttended bool
-	indexer    *indexing.Indexer // nil without indices
+	// outlastsDeletion is set if a daemon also runs while its object is being deleted.
+	outlastsDeletion bool
+	indexer          *indexing.Indexer // nil without indices
 	// reportedIDs are the ids under which handlers are reported, by their own ids, if these differ.
 	reportedIDs map[string]string
 	// drifting contains the handlers that decide about what others change in children.
@@ -67,6 +69,7 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 	isIdle := func(d *handler.Declaration) bool { return d.Idle > 0 }
 	r.idling = slices.ContainsFunc(r.Background, isIdle)
 	r.isAttended = slices.ContainsFunc(r.Background, func(d *handler.Declaration) bool { return len(d.WakeOn) > 0 })
+	r.outlastsDeletion = slices.ContainsFunc(r.Background, func(d *handler.Declaration) bool { return d.Deleted })
 	r.awaitsIdle = slices.ContainsFunc(r.Changing, isIdle)
 	return r
 }

@@ -9,7 +9,9 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -28,7 +30,7 @@ import (
 // company describes the background state of an idle object in memory.
 type company struct {
 	declare func(r *registry.Registry, called func())
-	// calls is the number of calls per object to wait for.
+	// calls is the number of calls per object.
 	calls int
 	limit int64 // bytes per object
 	// child is set if each object gets a child after the first pass.
@@ -41,18 +43,22 @@ func TestIdleObjectWithHandlersTakesLittleMemory(t *testing.T) {
 	if !alone(t) {
 		return
 	}
-	alone := idle(t, company{})
+	alone := idleInBubble(t, company{})
 	tests := map[string]company{
-		"a timer that was called":         {declare: timed, calls: 1, limit: 1024},
-		"a daemon":                        {declare: accompanied, calls: 1, limit: 6500},
-		"a daemon that looks at fields":   {declare: attentive, calls: 1, limit: 7000},
-		"a daemon that matches others":    {declare: accompaniedElsewhere, limit: 100},
-		"an index with one key":           {declare: indexed, calls: 1, limit: 500},
-		"a memo of the indexing function": {declare: remembering, calls: 1, limit: 700},
-		"a handler of children":           {declare: parental, limit: 700},
-		"a handler that has seen a child": {declare: parental, calls: 1, limit: 1400, child: true},
-		"a handler of Ensure":             {declare: ensuring(nil), limit: 700},
-		"a handler of Ensure of an index": {declare: ensuring(index.New[string, string]()), limit: 900},
+		"a timer that was called":                {declare: timed, calls: 1, limit: 1024},
+		"a timer with an interval of the object": {declare: ticking(handler.IntervalFunc(func(*handler.Call) time.Duration { return time.Hour })), calls: 1, limit: 1024},
+		"a timer with a schedule":                {declare: ticking(handler.Scheduled("@yearly")), limit: 1024},
+		"handlers that follow each other":        {declare: ordered, limit: 100},
+		"a handler that waits for quiet":         {declare: quiet, limit: 100},
+		"a daemon":                               {declare: accompanied, calls: 1, limit: 6500},
+		"a daemon that looks at fields":          {declare: attentive, calls: 1, limit: 7000},
+		"a daemon that matches others":           {declare: accompaniedElsewhere, limit: 100},
+		"an index with one key":                  {declare: indexed, calls: 1, limit: 500},
+		"a memo of the indexing function":        {declare: remembering, calls: 1, limit: 700},
+		"a handler of children":                  {declare: parental, limit: 700},
+		"a handler that has seen a child":        {declare: parental, calls: 1, limit: 1400, child: true},
+		"a handler of Ensure":                    {declare: ensuring(nil), limit: 700},
+		"a handler of Ensure of an index":        {declare: ensuring(index.New[string, string]()), limit: 900},
 		"a revision of a handler": {declare: revised, limit: 500, stored: [2]string{
 			`"annotations":{`, `"annotations":{"kopf.zalando.org/handled-revisions":"{\"done\":{\"revised\":\"1\"}}",`,
 		}},
@@ -62,7 +68,7 @@ func TestIdleObjectWithHandlersTakesLittleMemory(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			each := idle(t, test) - alone
+			each := idleInBubble(t, test) - alone
 			t.Logf("%s: %d bytes more than the %d of an object alone", name, each, alone)
 			if each > test.limit {
 				t.Errorf("%s takes %d bytes, more than %d", name, each, test.limit)
@@ -105,15 +111,20 @@ func attended(t *testing.T) (restingEngine, *background) {
 	return e, e.engine.objects.of(e.keys[0]).background
 }
 
-// idle returns the memory of an object that needs no more work.
+// idleInBubble returns the memory of an object that needs no more work.
+func idleInBubble(t *testing.T, c company) (each int64) {
+	synctest.Test(t, func(t *testing.T) { each = idle(t, c) })
+	return each
+}
+
+// idle returns the memory of an object when nothing runs any more for any of them.
 func idle(t *testing.T, c company) int64 {
 	const objects = 1000
-	var calls sync.WaitGroup
-	calls.Add(objects * c.calls)
+	var calls atomic.Int64
 	before := inUse()
 	e := atRest(t, objects, func(r *registry.Registry) {
 		if c.declare != nil {
-			c.declare(r, calls.Done)
+			c.declare(r, func() { calls.Add(1) })
 		}
 	})
 	for _, key := range e.keys {
@@ -141,7 +152,10 @@ func idle(t *testing.T, c company) int64 {
 	if c.child {
 		giveChildren(t, e)
 	}
-	calls.Wait()
+	synctest.Wait()
+	if got := calls.Load(); got != int64(objects*c.calls) {
+		t.Errorf("%d calls, want %d of each of the %d objects", got, c.calls, objects)
+	}
 	each := (inUse() - before) / objects
 	runtime.KeepAlive(e.keys)
 	e.engine.supervisor.Stop(t.Context())
@@ -171,6 +185,25 @@ func timed(r *registry.Registry, called func()) {
 		called()
 		return nil
 	}), handler.ID("timer"), handler.Interval(time.Hour)))
+}
+
+// ticking declares a timer that is called at other times.
+func ticking(option handler.BackgroundOption) func(r *registry.Registry, called func()) {
+	return func(r *registry.Registry, called func()) {
+		r.Add(handler.Timer(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
+			called()
+			return nil
+		}), handler.ID("timer"), option))
+	}
+}
+
+func ordered(r *registry.Registry, _ func()) {
+	r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("backup")))
+	r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("upgrade"), handler.After("backup")))
+}
+
+func quiet(r *registry.Registry, _ func()) {
+	r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("quiet"), handler.Idle(time.Hour)))
 }
 
 func accompanied(r *registry.Registry, called func()) {

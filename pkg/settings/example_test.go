@@ -41,6 +41,18 @@ func ExampleWatching() {
 	// !example.com/ignored,app in (web,db) status.phase!=Succeeded
 }
 
+// The operator serves a namespace by its name, and all that have a label, as long as they have it.
+func ExampleScope() {
+	var s settings.Settings
+	s.Scope.Namespaces = []string{"production", "labels:team in (web,app)"}
+	fmt.Println(s.Validate())
+	served := selector.Namespaces(s.Scope.Namespaces)
+	fmt.Println(served.Match("production", nil), served.Match("shop", map[string]string{"team": "web"}), served.Match("shop", nil))
+	// Output:
+	// <nil>
+	// true true false
+}
+
 func ExampleFibonacci() {
 	fmt.Println(settings.Fibonacci(time.Second, 10*time.Second))
 	// Output: [1s 2s 3s 5s 8s]

@@ -40,6 +40,7 @@ type Settings struct {
 	Replicas    Replicas
 	Health      Health
 	Metrics     Metrics
+	Page        Page
 	Admission   Admission
 	Recording   Recording
 	Permissions Permissions

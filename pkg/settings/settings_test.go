@@ -77,6 +77,7 @@ func TestDefaults(t *testing.T) {
 		"an operator has no name":                 {s.Name, ""},
 		"its writes have a field manager":         {settings.DefaultName, "kopf"},
 		"metrics are plain":                       {s.Metrics.Secure, false},
+		"no page":                                 {s.Page, settings.Page{}},
 		"no server for admission":                 {s.Admission.Server, settings.AdmissionServer(nil)},
 		"configurations are not managed":          {s.Admission.Managed, ""},
 		"the own namespace is not reviewed":       {s.Admission.IncludeOwnNamespace, false},
@@ -113,7 +114,7 @@ func TestEverySettingHasADefault(t *testing.T) {
 		"Peering.ClusterWide", "Peering.Namespaces", "Peering.Identity", "Requests.Disabled",
 		"Posting.Disabled", "Posting.Level", "Posting.WithoutLogs", "Posting.Component", "Posting.Instance", "Posting.EventNamePrefix",
 		"Admission.Server", "Admission.Managed", "Admission.IncludeOwnNamespace", "Admission.ManifestFile", "Admission.RemoveOnExit",
-		"Replicas.LeaderElection", "Replicas.Shards", "Replicas.ShardKey", "Replicas.LeaseNamespace", "Health.Address", "Health.ManagerCheck", "Metrics.Address", "Metrics.Secure",
+		"Replicas.LeaderElection", "Replicas.Shards", "Replicas.ShardKey", "Replicas.LeaseNamespace", "Health.Address", "Health.ManagerCheck", "Metrics.Address", "Metrics.Secure", "Page.Address", "Page.CertFile", "Page.KeyFile",
 		"Recording.File", "Recording.Fields", "Permissions.LearnFile", "Watching.LabelSelectors", "Watching.FieldSelectors",
 	}
 	of := reflect.ValueOf(settings.Default())
@@ -145,6 +146,7 @@ func TestWithDefaultsKeepsWhatIsSet(t *testing.T) {
 		Admission:   settings.Admission{Server: nowhere{}, Managed: "auto.kopf.dev", IncludeOwnNamespace: true, ManifestFile: "a.yaml", Timeout: time.Second, ShutdownDelay: -1},
 		Health:      settings.Health{Address: ":1", LivenessPath: "/a", ReadinessPath: "/b", ProbeCacheTTL: 2, MaxQueueAge: 3, ManagerCheck: "c"},
 		Metrics:     settings.Metrics{Address: ":2", Secure: true},
+		Page:        settings.Page{Address: ":3", CertFile: "tls.crt", KeyFile: "tls.key"},
 	}
 	got := given.WithDefaults()
 	if reflect.ValueOf(got.Execution.Lifecycle).Pointer() != reflect.ValueOf(given.Execution.Lifecycle).Pointer() {
@@ -237,6 +239,12 @@ func TestValidate(t *testing.T) {
 		"an invalid name of configurations": {func(s *settings.Settings) { s.Admission.Managed = "My Own" }, `settings.Admission.Managed "My Own" is not a valid name of an object`},
 		"a long admission timeout": {
 			func(s *settings.Settings) { s.Admission.Timeout = 31 * time.Second }, "settings.Admission.Timeout must be whole seconds, from 1s to 30s",
+		},
+		"a page with half a certificate": {
+			func(s *settings.Settings) { s.Page = settings.Page{CertFile: "tls.crt"} }, "settings.Page needs either both CertFile and KeyFile, or none of them",
+		},
+		"a certificate without a page": {
+			func(s *settings.Settings) { s.Page = settings.Page{CertFile: "tls.crt"} }, "settings.Page has a certificate, and no Address",
 		},
 		"one path for both endpoints": {onePath, "settings.Health.LivenessPath and ReadinessPath are the same: x"},
 		"a negative probe cache":      {func(s *settings.Settings) { s.Health.ProbeCacheTTL = -1 }, "settings.Health.ProbeCacheTTL is negative"},

@@ -36,6 +36,7 @@ func (s Settings) Validate() error {
 		s.Peering.validate(),
 		s.Replicas.validate(),
 		s.Health.validate(),
+		s.Page.validate(),
 		s.Admission.validate(),
 		s.Recording.validate(),
 	)

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
@@ -16,7 +17,8 @@ import (
 // The engine calls Store and Purge before the API write of the same pass. If that write
 // or one of them fails, the pass is repeated, and they may be called again with the
 // same values: they must be idempotent. A storage that keeps its records on the object
-// adds them to the patch; other storages leave the patch alone.
+// adds them to the patch; other storages leave the patch alone. One that adds them to the
+// status also implements InStatus.
 //
 // Specification: Configuration, "Handling progress".
 type Progress interface {
@@ -46,4 +48,41 @@ type Progress interface {
 type TouchPurger interface {
 	Progress
 	PurgeTouch(body *object.Body, into Patch)
+}
+
+// InStatus is a Progress or a CycleBase that can store in the status of the object. If the status is a subresource, the
+// status and the rest of the object are written separately, and the operator can die in between. The engine needs to know
+// that, so that the records of a cycle that has ended do not count in the next one.
+type InStatus interface {
+	// StoresInStatus reports whether Store, or StoreCycle, adds to nothing but the status. It is the same for all objects.
+	StoresInStatus() bool
+}
+
+var (
+	_ InStatus = StatusProgress{}
+	_ InStatus = StatusDiffBase{}
+	_ InStatus = MultiProgress{}
+	_ InStatus = MultiDiffBase{}
+)
+
+// StoresInStatus reports whether the field is in the status.
+func (s StatusProgress) StoresInStatus() bool { return s.field()[0] == "status" }
+
+// StoresInStatus reports whether the field is in the status.
+func (s StatusDiffBase) StoresInStatus() bool { return s.field()[0] == "status" }
+
+// StoresInStatus reports whether all storages have their records in the status.
+func (m MultiProgress) StoresInStatus() bool {
+	return len(m) > 0 && !slices.ContainsFunc(m, func(each Progress) bool { return !isInStatus(each) })
+}
+
+// StoresInStatus reports whether the storage of the open cycle has it in the status.
+func (m MultiDiffBase) StoresInStatus() bool {
+	able := m.cycles()
+	return len(able) > 0 && isInStatus(able[0])
+}
+
+func isInStatus(each any) bool {
+	storage, ok := each.(InStatus)
+	return ok && storage.StoresInStatus()
 }

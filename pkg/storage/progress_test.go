@@ -189,3 +189,27 @@ func TestClearReturnsTheSameEssenceIfItIsClean(t *testing.T) {
 		t.Errorf("got %v, want %v", left, want)
 	}
 }
+
+func TestStoragesSayWhetherTheyStoreInTheStatus(t *testing.T) {
+	elsewhere := object.Path{"spec", "handling"}
+	for name, test := range map[string]struct {
+		storage storage.InStatus
+		want    bool
+	}{
+		"records":                               {storage.StatusProgress{}, true},
+		"records in another field":              {storage.StatusProgress{Field: elsewhere}, false},
+		"a cycle":                               {storage.StatusDiffBase{}, true},
+		"a cycle in another field":              {storage.StatusDiffBase{Field: elsewhere}, false},
+		"records in annotations and the status": {storage.MultiProgress{storage.AnnotationsProgress{}, storage.StatusProgress{}}, false},
+		"records in annotations":                {storage.MultiProgress{storage.AnnotationsProgress{}, storage.SmartProgress{}}, false},
+		"records in several fields":             {storage.MultiProgress{storage.StatusProgress{}, storage.StatusProgress{Field: object.Path{"status", "x"}}}, true},
+		"no records":                            {storage.MultiProgress{}, false},
+		"a cycle in the first of two places":    {storage.MultiDiffBase{storage.StatusDiffBase{}, storage.AnnotationsDiffBase{}}, true},
+		"a cycle that is not in the second one": {storage.MultiDiffBase{storage.AnnotationsDiffBase{}, storage.StatusDiffBase{}}, false},
+		"no cycle":                              {storage.MultiDiffBase{}, false},
+	} {
+		if got := test.storage.StoresInStatus(); got != test.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}

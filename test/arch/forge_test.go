@@ -94,6 +94,63 @@ func TestReleaseNotes(t *testing.T) {
 	}
 }
 
+// A module in a folder needs tags of its own. They require the released version of the library, and the branches do not.
+func TestModulesInFoldersAreTagged(t *testing.T) {
+	script := filepath.Join(root(t), "hack", "tag-modules.sh")
+	tree := t.TempDir()
+	run := func(command string, args ...string) (string, error) {
+		c := exec.Command(command, args...)
+		c.Dir = tree
+		c.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
+			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
+		output, err := c.CombinedOutput()
+		return string(output), err
+	}
+	git := func(args ...string) string {
+		t.Helper()
+		output, err := run("git", args...)
+		if err != nil {
+			t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, output)
+		}
+		return output
+	}
+	modules := filesInRoot(t, "*/go.mod")
+	for _, path := range modules {
+		if err := os.MkdirAll(filepath.Join(tree, filepath.Dir(path)), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(tree, path), []byte(readFromRoot(t, path)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git("init", "--quiet")
+	git("add", ".")
+	git("commit", "--quiet", "--message", "all")
+	if output, err := run(script, "v1.2.3"); err == nil || !strings.Contains(output, "there is no tag v1.2.3") {
+		t.Errorf("got %q, %v", output, err)
+	}
+	git("tag", "v1.2.3")
+	before := git("rev-parse", "HEAD")
+	output, err := run(script, "v1.2.3")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	var want strings.Builder
+	for _, path := range modules {
+		tag := filepath.Dir(path) + "/v1.2.3"
+		want.WriteString(tag + "\n")
+		if text := git("show", tag+":"+path); !strings.Contains(text, "\n\tgithub.com/kopf-go/kopf v1.2.3\n") {
+			t.Errorf("%s requires another version:\n%s", tag, text)
+		}
+	}
+	if output != want.String() {
+		t.Errorf("got the tags %q, want %q", output, want.String())
+	}
+	if status := git("status", "--porcelain"); status != "" || git("rev-parse", "HEAD") != before || strings.Count(git("worktree", "list"), "\n") != 1 {
+		t.Errorf("the repository has changed: %s", status)
+	}
+}
+
 func root(t *testing.T) string {
 	t.Helper()
 	found, err := assets.Root()

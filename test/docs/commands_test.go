@@ -18,19 +18,20 @@ import (
 // kopf and of operators are checked in pkg/cli, by the real command line.
 var programs = map[string][]string{
 	"go":   {"build", "doc", "get", "install", "list", "mod", "run", "test", "tool", "vet"},
-	"kopf": {"cluster", "completion", "explain", "freeze", "init", "manifests", "page", "peers", "plan", "rbac", "release", "rerun", "resume", "retry", "run", "shards", "skip", "suspend", "unsuspend", "version"},
+	"kopf": {"cluster", "completion", "conformance", "explain", "freeze", "init", "kubebuilder", "manifests", "page", "peers", "plan", "rbac", "release", "rerun", "resume", "retry", "run", "serve", "shards", "skip", "suspend", "unsuspend", "version"},
 	"kubectl": {
 		"annotate", "api-resources", "apply", "auth", "cluster-info", "config", "create", "delete", "describe", "edit",
-		"exec", "explain", "get", "kopf", "kustomize", "label", "logs", "patch", "port-forward", "replace", "rollout", "scale", "version", "wait",
+		"exec", "explain", "get", "kopf", "krew", "kustomize", "label", "logs", "patch", "port-forward", "replace", "rollout", "scale", "version", "wait",
 	},
-	"./my-operator": {"completion", "explain", "manifests", "page", "peers", "plan", "rbac", "release", "rerun", "retry", "shards", "skip", "suspend", "unsuspend"},
+	"./my-operator": {"completion", "explain", "manifests", "page", "peers", "plan", "rbac", "release", "rerun", "retry", "shards", "skip", "suspend", "unsuspend", "version"},
 	"docker":        {"build", "buildx", "push"},
-	"git":           {"clone"},
+	"git":           {"clone", "diff"},
 	"k3d":           {"cluster", "image"},
 	"kind":          {"create", "delete", "load"},
-	"kubebuilder":   {"create", "init"},
+	"kubebuilder":   {"create", "edit", "init"},
+	"helm":          {"install", "lint", "template", "uninstall", "upgrade"},
 	"kustomize":     {"build", "edit"},
-	"make":          nil, // the targets of the Makefile
+	"make":          nil, // the targets of the Makefile, and of that of kopf init
 	"cd":            nil,
 	"curl":          nil,
 	"export":        nil,
@@ -38,6 +39,7 @@ var programs = map[string][]string{
 	"jq":            nil,
 	"ln":            nil,
 	"openssl":       nil,
+	"skopeo":        {"copy"},
 }
 
 // span matches a command within the text.
@@ -90,7 +92,7 @@ func commandText(one block) string {
 // commandChecker knows what commands can name.
 type commandChecker struct {
 	root               string
-	targets, variables map[string]bool // of the Makefile
+	targets, variables map[string]bool // of the Makefiles
 	importer           types.Importer
 }
 
@@ -101,13 +103,17 @@ var (
 
 func newCommandChecker(t *testing.T) *commandChecker {
 	t.Helper()
-	makefile, err := os.ReadFile(filepath.Join(root(t), "Makefile"))
-	if err != nil {
-		t.Fatal(err)
+	var makefiles []byte
+	for _, name := range []string{"Makefile", "pkg/cli/scaffold/templates/all/Makefile.tmpl"} {
+		text, err := os.ReadFile(filepath.Join(root(t), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		makefiles = append(makefiles, text...)
 	}
 	names := func(pattern *regexp.Regexp) map[string]bool {
 		found := map[string]bool{}
-		for _, match := range pattern.FindAllStringSubmatch(string(makefile), -1) {
+		for _, match := range pattern.FindAllStringSubmatch(string(makefiles), -1) {
 			found[match[1]] = true
 		}
 		return found

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ var languages = map[string]func(text string) error{
 	"python":  nil,
 	"text":    nil,
 	"json":    func(text string) error { return json.Unmarshal([]byte(text), new(any)) },
+	"sh":      parseShell,
 	"yaml":    parseYAML,
 }
 
@@ -39,6 +41,16 @@ func TestDataCanBeParsed(t *testing.T) {
 			}
 		}
 	}
+}
+
+// parseShell checks the syntax of a script, without running it.
+func parseShell(text string) error {
+	check := exec.Command("sh", "-n")
+	check.Stdin = strings.NewReader(text)
+	if output, err := check.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, output)
+	}
+	return nil
 }
 
 func parseYAML(text string) error {

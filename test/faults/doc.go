@@ -103,6 +103,10 @@
 //
 //	make virtual-storm SEED=7
 //	make virtual-storm SEEDS=10000
+//	make virtual-storm SEEDS=100 TESTFLAGS=-serving
+//
+// In the last ones, a worker of kopf serve has the handlers of changes. It dies, hangs, answers late or twice, and breaks the
+// protocol (stormworkers_test.go).
 //
 // # Guards
 //

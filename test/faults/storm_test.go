@@ -291,10 +291,17 @@ func (s *storm) report() {
 
 // replay returns the command that repeats the storm.
 func (s *storm) replay() string {
-	if s.isVirtual {
-		return fmt.Sprintf("make virtual-storm SEED=%d", s.seed)
+	flags := ""
+	if *sharing {
+		flags += " -sharing"
 	}
-	return fmt.Sprintf("go test ./test/faults -run TestStorm -seed %d", s.seed)
+	if *serving {
+		flags += " -serving"
+	}
+	if s.isVirtual {
+		return fmt.Sprintf("make virtual-storm SEED=%d TESTFLAGS='%s'", s.seed, flags)
+	}
+	return fmt.Sprintf("go test ./test/faults -run TestStorm -seed %d%s", s.seed, flags)
 }
 
 // try fails the test if others cannot do what they want.

@@ -7,7 +7,7 @@ var stormGuards = map[string]guard{
 		file: "internal/plan/plan.go", code: "case len(p.Diff) > 0 || p.Cycle.Progress.Stored().HasOpen(cause.Update):", instead: "case len(p.Diff) > 0:",
 	},
 	"a cycle: handlers of a change that was taken back are called again": {
-		file: "internal/plan/selection.go", code: "selected = append(selected, f.Handlers.Changing.TakenBack(&p.Cause, selected, p.Cycle.Progress.IsRetrying)...)", instead: "",
+		file: "call/progress.go", code: "selected = append(selected, declared.TakenBack(c, selected, p.IsRetrying)...)", instead: "",
 	},
 	"a cycle: changes during it are handled after it": {
 		file: "decision.go", code: "if edited || outcome.ChangedByOthers || !c.Cycle.Settled {", instead: "if edited && outcome.ChangedByOthers {",
@@ -52,7 +52,7 @@ var stormGuards = map[string]guard{
 		file: "objectstate.go", code: "\ts.background.stop(stop.Deleted)\n\ts.writes.Reset(uid)\n", instead: "\ts.writes.Reset(uid)\n",
 	},
 	"a deletion: daemons are asked to stop": {
-		file: "background.go", code: "\t\tb.group.Stop(stop.Deleted)\n\t}\n}", instead: "\t\t_ = stop.Deleted\n\t}\n}",
+		file: "background.go", code: "\t\t\tb.group.Stop(stop.Deleted)\n\t\t}\n\t}\n}", instead: "\t\t\t_ = stop.Deleted\n\t\t}\n\t}\n}",
 	},
 	"a pass: it is the only one for its object": {
 		file: "detached.go", code: "\te.currentQueue().Detach(p.key)\n", instead: "\te.currentQueue().Done(p.key)\n",

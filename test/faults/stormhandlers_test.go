@@ -20,6 +20,27 @@ func (o *stormOperator) attempts() int { return 3 - o.ordinal%2 }
 // declare declares handlers of every kind: of fields, of everything, of resuming objects, with a
 // filter, with limits, with sub-handlers, and of the deletion; some share their function.
 func (o *stormOperator) declare(r *kopf.Registry, kex kopf.Selector) {
+	if o.storm.served {
+		o.employ(r)
+	} else {
+		o.declareChanges(r, kex)
+	}
+	if o.storm.background {
+		o.accompany(r, kex)
+	}
+	if o.storm.families {
+		o.raise(r, kex)
+	}
+	if o.storm.ordered {
+		o.lineUp(r, kex)
+	}
+	if o.storm.reviews {
+		o.review(r, kex)
+	}
+}
+
+// declareChanges declares the handlers of changes. A worker has the same: see declarations.
+func (o *stormOperator) declareChanges(r *kopf.Registry, kex kopf.Selector) {
 	r.OnField(kex, "spec.a", o.handle("field_a/spec.a", nil), kopf.ID("field_a"))
 	r.OnField(kex, "spec.b", o.handle("field_b/spec.b", nil), kopf.ID("field_b"))
 	all, parent, labeled := o.handle("all", nil), o.handle("parent", o.parent), o.handle("labeled", nil)
@@ -42,18 +63,6 @@ func (o *stormOperator) declare(r *kopf.Registry, kex kopf.Selector) {
 	}
 	r.OnDelete(kex, o.handle("mourner", nil), on, kopf.ID("mourner"))
 	r.OnDelete(kex, o.handle("holder", nil), on, kopf.ID("holder"), kopf.HoldOnFailure())
-	if o.storm.background {
-		o.accompany(r, kex)
-	}
-	if o.storm.families {
-		o.raise(r, kex)
-	}
-	if o.storm.ordered {
-		o.lineUp(r, kex)
-	}
-	if o.storm.reviews {
-		o.review(r, kex)
-	}
 }
 
 // farewells returns the handlers that must end before an object is released.
@@ -80,51 +89,94 @@ func (o *stormOperator) parent(c *kopf.Change) {
 	c.Subhandler("field", o.handle("parent/field/spec.a", nil), kopf.Field("spec", "a"))
 }
 
-// handle returns a handler that succeeds, is retried, or fails, by chance. If it has sub-handlers,
-// it registers them, and they have the outcomes.
+// change is what a handler in a storm is called for, and what it asks for: in this process, or in a worker.
+type change interface {
+	Name() string
+	UID() types.UID
+	Reason() kopf.Reason
+	Retry() int
+	Old() object.Value
+	New() object.Value
+	Body() *object.Body
+	SetResult(value any)
+	// enter makes the handler append an entry to the journals.
+	enter(entry string)
+	// merge makes the handler merge something into the object.
+	merge(fields map[string]any)
+}
+
+// local is the change of a handler in this process.
+type local struct{ *kopf.Change }
+
+func (c local) merge(fields map[string]any) { c.Patch().Merge(fields) }
+
+// conclusion is that of a call.
+type conclusion struct {
+	err error
+	end *ending // of the handler; nil if it is called again
+}
+
+// handle returns a handler in this process. If it has sub-handlers, it registers them.
 func (o *stormOperator) handle(id string, register func(*kopf.Change)) func(context.Context, *kopf.Change) error {
 	return func(ctx context.Context, c *kopf.Change) error {
 		defer o.works()()
-		s := o.storm.subject(c.Name())
-		n, alive := s.called(o, id, c)
-		if !alive {
-			return errDead
-		}
-		s.judgeTime(ctx, id, c)
-		if register != nil {
+		did := o.act(ctx, id, local{c})
+		if register != nil && did.err == nil {
 			register(c)
-			return nil
 		}
-		defer s.inCall(o, id, c.UID())()
-		dice := o.storm.dice(s.name, id, n)
-		s.interfere(o, dice)
-		s.moveDuring(ctx, o, id, dice)
-		again, err := o.fail(ctx, id, dice)
-		if again {
-			if dice.IntN(3) == 0 && c.Reason() == kopf.ReasonUpdate {
-				s.takeBack()
-			}
-			if id == "limited" && c.Retry()+1 == o.attempts() {
-				s.end(o, id, c, ending{reason: c.Reason()})
-			}
-			return err
+		if did.end != nil {
+			s := o.storm.subject(c.Name())
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.end(o, id, local{c}, *did.end)
 		}
-		if id == "holder" && dice.IntN(2) == 0 {
-			err = errors.New("never")
-		}
-		e := ending{reason: c.Reason()}
-		if err != nil {
-			s.end(o, id, c, e)
-			return kopf.Permanent(err)
-		}
-		e.result = fmt.Sprintf("%d: %s", n, stateOf(c.New()))
-		c.SetResult(map[string]any{"text": e.result, "uid": string(c.UID())})
-		if dice.IntN(3) == 0 && !strings.HasPrefix(id, "parent/") {
-			s.enter(c, &e, entry(id, n), dice)
-		}
-		s.end(o, id, c, e)
-		return nil
+		return did.err
 	}
+}
+
+// act is what a handler does: it succeeds, is retried, or fails, by chance. If it has sub-handlers, they have the outcomes.
+func (o *stormOperator) act(ctx context.Context, id string, c change) conclusion {
+	s := o.storm.subject(c.Name())
+	n, alive := s.called(o, id, c)
+	if !alive {
+		return conclusion{err: errDead}
+	}
+	s.judgeTime(ctx, id, c)
+	if id == "parent" {
+		return conclusion{}
+	}
+	defer s.inCall(o, id, c.UID())()
+	dice := o.storm.dice(s.name, id, n)
+	s.interfere(o, dice)
+	s.moveDuring(ctx, o, id, dice)
+	again, err := o.fail(ctx, id, dice)
+	e := &ending{reason: c.Reason()}
+	if again {
+		if dice.IntN(3) == 0 && c.Reason() == kopf.ReasonUpdate {
+			s.takeBack()
+		}
+		if !o.isLast(id, c) {
+			e = nil
+		}
+		return conclusion{err, e}
+	}
+	if id == "holder" && dice.IntN(2) == 0 {
+		err = errors.New("never")
+	}
+	if err != nil {
+		return conclusion{kopf.Permanent(err), e}
+	}
+	e.result = fmt.Sprintf("%d: %s", n, stateOf(c.New()))
+	c.SetResult(map[string]any{"text": e.result, "uid": string(c.UID())})
+	if dice.IntN(3) == 0 && !strings.HasPrefix(id, "parent/") {
+		s.enter(c, e, entry(id, n), dice)
+	}
+	return conclusion{end: e}
+}
+
+// isLast reports whether a handler is not called again if this attempt fails.
+func (o *stormOperator) isLast(id string, c change) bool {
+	return id == "limited" && c.Retry()+1 == o.attempts()
 }
 
 // insider is a handler that is being called for an object.
@@ -203,16 +255,16 @@ func (s *subject) interfere(o *stormOperator, dice *rand.Rand) {
 
 // enter adds an edit to the result of a call: a transformation, and sometimes a label that the API
 // server rejects.
-func (s *subject) enter(c *kopf.Change, e *ending, entry string, dice *rand.Rand) {
+func (s *subject) enter(c change, e *ending, entry string, dice *rand.Rand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.tiles(c) {
 		return
 	}
 	e.entry = entry
-	enter(c, entry)
+	c.enter(entry)
 	if dice.IntN(3) == 0 {
 		s.rejects[entry] = true
-		c.Patch().Merge(map[string]any{"metadata": map[string]any{"labels": map[string]any{"example.com/bad": "not valid!"}}})
+		c.merge(map[string]any{"metadata": map[string]any{"labels": map[string]any{"example.com/bad": "not valid!"}}})
 	}
 }

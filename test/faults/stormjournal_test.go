@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -19,6 +18,14 @@ const journal = "journal"
 // ignored is the list in the spec.
 var ignored = object.Path{"spec", journal}
 
+// journals returns the parts of the object with a list. A worker has only that of the spec.
+func (s *storm) journals() []string {
+	if s.served {
+		return []string{"spec"}
+	}
+	return []string{"spec", "status"}
+}
+
 // entry returns the entry of a call in the journals.
 func entry(id string, n int) string { return fmt.Sprintf("%s#%d", id, n) }
 
@@ -28,8 +35,7 @@ func author(entry string) string {
 	return id
 }
 
-// enter makes a handler append an entry to both journals.
-func enter(c *kopf.Change, entry string) {
+func (c local) enter(entry string) {
 	c.Patch().Apply(func(obj *unstructured.Unstructured) error {
 		for _, part := range []string{"status", "spec"} {
 			entries, _, err := unstructured.NestedStringSlice(obj.Object, part, journal)

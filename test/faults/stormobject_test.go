@@ -110,6 +110,9 @@ func newSubject(s *storm, name string) *subject {
 		company: map[companion]int{}, inside: map[*stormOperator]insider{},
 		object: testenv.NewObject("KopfExample", s.namespace, name, map[string]any{"a": int64(0), "b": int64(0)}),
 	}
+	if s.served {
+		_ = unstructured.SetNestedStringSlice(o.object.Object, []string{}, "spec", journal)
+	}
 	if s.ordered && !s.statusRecords {
 		o.object.SetAnnotations(recordOfLastRun())
 	}
@@ -143,7 +146,7 @@ func (s *subject) breach(format string, args ...any) {
 
 // called notes the call of a handler, and returns how many there were. It returns false
 // if the operator is dead.
-func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool) {
+func (s *subject) called(o *stormOperator, id string, c change) (int, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o.dead.Load() {
@@ -184,10 +187,8 @@ func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool
 	return s.calls[id], true
 }
 
-// end notes that a handler has ended.
-func (s *subject) end(o *stormOperator, id string, c *kopf.Change, e ending) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// end notes that a handler has ended. The subject is locked.
+func (s *subject) end(o *stormOperator, id string, c change, e ending) {
 	if o.dead.Load() || string(c.UID()) != s.uid {
 		return
 	}

@@ -36,6 +36,8 @@ type stormOperator struct {
 	busy    atomic.Int32                // counts requests and calls that have not ended
 	breaks  atomic.Int32                // counts broken watches
 	listed  atomic.Int32                // counts lists of all objects, also those of watches
+	hired   atomic.Bool                 // it has had a worker
+	deaths  atomic.Int32                // counts the ends of its worker that were meant to be
 }
 
 // start runs the next operator, or lets the one on standby lead.

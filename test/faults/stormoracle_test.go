@@ -15,12 +15,12 @@ import (
 
 // tiles reports whether a call belongs to the line of changes: resuming sees no change, and the
 // deletion ends the line.
-func (s *subject) tiles(c *kopf.Change) bool {
+func (s *subject) tiles(c change) bool {
 	return !s.deleting && (c.Reason() == kopf.ReasonCreate || c.Reason() == kopf.ReasonUpdate)
 }
 
 // judgeCall checks the call of a handler against what is committed.
-func (s *subject) judgeCall(o *stormOperator, id string, c *kopf.Change) {
+func (s *subject) judgeCall(o *stormOperator, id string, c change) {
 	record := s.committed.record(id)
 	same := record != nil && record.Purpose == c.Reason() && !(s.storm.statusRecords && s.committed.isLeftOver(record))
 	switch {
@@ -48,7 +48,7 @@ func (s *subject) judgeCall(o *stormOperator, id string, c *kopf.Change) {
 }
 
 // judgeArguments checks that the new state is that of the object.
-func (s *subject) judgeArguments(id string, c *kopf.Change) {
+func (s *subject) judgeArguments(id string, c change) {
 	if id != "all" && id != "updated" || !s.tiles(c) {
 		return
 	}
@@ -119,7 +119,7 @@ func (s *subject) judgeEdit(w *stormWrite, id string, e ending, after state) {
 		s.breach("#%d records the failure of %s, which has succeeded", w.number, id)
 	case e.result != "" && stored != e.result:
 		s.breach("#%d records the success of %s, and its result is %q instead of %q", w.number, id, stored, e.result)
-	case e.entry != "" && (!slices.Contains(after.journal("spec"), e.entry) || !slices.Contains(after.journal("status"), e.entry)):
+	case e.entry != "" && slices.ContainsFunc(s.storm.journals(), func(part string) bool { return !slices.Contains(after.journal(part), e.entry) }):
 		s.breach("#%d records the end of %s, and its edit %s is not there", w.number, id, e.entry)
 	}
 }

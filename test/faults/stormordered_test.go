@@ -89,7 +89,7 @@ func (s state) outcomeOf(id string) (succeeded, failed bool) {
 
 // judgeTurn expects that the handlers that a handler follows have ended as it wants. One that was called already goes on. The
 // subject is locked.
-func (s *subject) judgeTurn(id string, c *kopf.Change) {
+func (s *subject) judgeTurn(id string, c change) {
 	if !s.storm.strict() || s.damaged || c.Retry() > 0 {
 		return
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"time"
-
-	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
 // rest checks that nothing is written when all objects are listed again, because they need no
@@ -105,8 +103,8 @@ const (
 
 // judgeTime checks the deadline of a call: the timeout is for all attempts, except for the time of
 // suspensions.
-func (s *subject) judgeTime(ctx context.Context, id string, c *kopf.Change) {
-	if id != "timed" {
+func (s *subject) judgeTime(ctx context.Context, id string, c change) {
+	if id != "timed" || s.storm.served { // the deadline of a call stays in the operator
 		return
 	}
 	s.mu.Lock()

@@ -40,6 +40,8 @@ type weather struct {
 	shards int
 	// ordered handlers follow others, and a timer has a schedule.
 	ordered bool
+	// served handlers of changes are those of a worker.
+	served bool
 }
 
 func (s *storm) forecast() {
@@ -74,6 +76,9 @@ func (s *storm) forecast() {
 	if *sharing && s.dice("shards").IntN(3) == 0 && !s.elects && !s.rivals && !s.pauses {
 		s.shards = stormShards
 		s.kopf, s.steps = false, false // both are for objects that no operator handles
+	}
+	if s.served = *serving && !s.rivals; s.served {
+		s.ordered = false // the handlers that follow others are in this process, and would run at the same time
 	}
 	s.reviews = s.elects && s.dice("reviews").IntN(3) > 0
 	if s.pauses {

@@ -41,7 +41,7 @@ func TestVirtualStorm(t *testing.T) {
 		playVirtually(t, *oneSeed)
 	case *share == "":
 		t.Parallel()
-		shareStorms(t)
+		shareStorms(t, *virtualSeeds, *serving)
 	default:
 		if _, err := fmt.Sscanf(*share, "%d/%d", &first, &step); err != nil {
 			t.Fatal("-share: ", err)
@@ -54,11 +54,24 @@ func TestVirtualStorm(t *testing.T) {
 	}
 }
 
+// servedStorms is the number of storms with workers.
+const servedStorms = 20
+
+// TestVirtualStormOfWorkers plays storms whose handlers are those of workers, as with kopf serve.
+func TestVirtualStormOfWorkers(t *testing.T) {
+	t.Parallel()
+	if *chosen != "" || *oneSeed != 0 || *share != "" {
+		t.Log("others are chosen")
+		return
+	}
+	shareStorms(t, servedStorms, true)
+}
+
 // warning is how long before the end of all tests a process ends whose virtual time stands still: it says where.
 const warning = 10 * time.Second
 
 // shareStorms plays the storms in as many processes as there are processors.
-func shareStorms(t *testing.T) {
+func shareStorms(t *testing.T, seeds uint64, serving bool) {
 	var processes sync.WaitGroup
 	step := runtime.GOMAXPROCS(0)
 	limit := time.Duration(0) // none
@@ -68,7 +81,7 @@ func shareStorms(t *testing.T) {
 	for first := range step {
 		processes.Go(func() {
 			process := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestVirtualStorm$", "-test.timeout", limit.String(),
-				"-virtual-seeds", fmt.Sprint(*virtualSeeds), "-share", fmt.Sprintf("%d/%d", first+1, step), fmt.Sprintf("-sharing=%t", *sharing))
+				"-virtual-seeds", fmt.Sprint(seeds), "-share", fmt.Sprintf("%d/%d", first+1, step), fmt.Sprintf("-sharing=%t", *sharing), fmt.Sprintf("-serving=%t", serving))
 			process.Env = append(os.Environ(), "GOMAXPROCS=1", testenv.Server+"="+testenv.InMemory)
 			if output, err := process.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, output)

@@ -1,4 +1,4 @@
-"""The operator of test/swap for Kopf: the same handlers as in operator/main.go."""
+"""The operator of test/swap for Kopf, and for kopf serve: the same handlers as in operator/main.go."""
 import asyncio
 import json
 import os
@@ -45,8 +45,7 @@ def following(handler):
 
 
 @kopf.on.startup()
-def configure(settings, **_):
-    settings.posting.enabled = False
+def ready(**_):
     report(phase="ready")
 
 
@@ -55,8 +54,9 @@ backoff = 0.3
 kopf.on.create(*resource, id="create_one", backoff=backoff)(following("create_one"))
 kopf.on.create(*resource, id="create_two", backoff=backoff)(following("create_two"))
 kopf.on.update(*resource, id="update", backoff=backoff)(following("update"))
-kopf.on.create(*resource, id="both", backoff=backoff)(following("both"))
-kopf.on.update(*resource, id="both", backoff=backoff)(following("both"))
+both = following("both")  # one function, because it is one handler
+kopf.on.create(*resource, id="both", backoff=backoff)(both)
+kopf.on.update(*resource, id="both", backoff=backoff)(both)
 kopf.on.field(*resource, field="spec.a", id="field", backoff=backoff)(following("field/spec.a"))
 kopf.on.resume(*resource, id="resumed", backoff=backoff)(following("resumed"))
 kopf.on.delete(*resource, id="delete_one", backoff=backoff)(following("delete_one"))
@@ -64,8 +64,9 @@ kopf.on.delete(*resource, id="delete_two", backoff=backoff)(following("delete_tw
 
 # Kopf knows no order, and no schedule.
 for each in ("again", "rescue", "second", "first"):
-    kopf.on.create(*resource, id=each, backoff=backoff)(following(each))
-    kopf.on.update(*resource, id=each, backoff=backoff)(following(each))
+    fn = following(each)
+    kopf.on.create(*resource, id=each, backoff=backoff)(fn)
+    kopf.on.update(*resource, id=each, backoff=backoff)(fn)
 
 
 @kopf.on.create(*resource, id="parent", backoff=backoff)

@@ -1,6 +1,8 @@
 // Command swap proves that operators can be swapped in the middle of their work: two builds of this
-// library, as in a rolling update, or a build and a running Kopf.
+// library, as in a rolling update, a build and a running Kopf, or kopf serve and a running Kopf with the same
+// handlers in Python.
 //
+//	go run ./test/swap -a serve -b kopf -kopf '…'            # handlers.py with kopf serve, and with Kopf
 //	go run ./test/swap -a main -b .                          # the build of a git ref, and that of the work tree
 //	go run ./test/swap -a . -b kopf -kopf 'kopf run --standalone -n {namespace} {file}'
 //	go run ./test/swap -a main -b . -seed 17 -seeds 1 -v     # one seed again, with its history
@@ -45,6 +47,9 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // options are the flags.
@@ -73,7 +78,7 @@ func main() {
 // parse reads the command line.
 func parse(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("swap", flag.ContinueOnError)
-	flags.StringVar(&o.a, "a", "main", "what runs first if the seed is even: a git ref, . for the work tree, or kopf")
+	flags.StringVar(&o.a, "a", "main", "what runs first if the seed is even: a git ref, . for the work tree, kopf, or serve for the handlers of Kopf with kopf serve")
 	flags.StringVar(&o.b, "b", ".", "what runs first if the seed is odd")
 	flags.StringVar(&o.kopf, "kopf", os.Getenv("KOPF_COMMAND"), "the `command` that runs Kopf, in a shell with KUBECONFIG: "+
 		"{file} are the handlers, {namespace} is the namespace; default: KOPF_COMMAND")
@@ -96,6 +101,7 @@ func run(ctx context.Context, out io.Writer, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	ctrl.SetLogger(logr.Discard()) // of the control plane
 	dir, err := os.MkdirTemp("", "swap-")
 	if err != nil {
 		return err

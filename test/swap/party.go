@@ -19,6 +19,7 @@ import (
 const (
 	workTree = "."
 	kopf     = "kopf"
+	served   = "serve" // the handlers of Kopf, run by kopf serve of the work tree
 )
 
 // party is one of the two operators that are swapped.
@@ -26,7 +27,8 @@ type party struct {
 	name    string
 	command string // for a shell
 	isKopf  bool
-	// isFormer is set for Kopf, and for a build of this library that has neither the order of handlers nor schedules.
+	// isFormer is set for Kopf, for its handlers with kopf serve, and for a build of this library that has neither the order
+	// of handlers nor schedules.
 	isFormer bool
 }
 
@@ -42,14 +44,20 @@ func prepare(ctx context.Context, dir string, o options) (parties [2]party, err 
 	if err != nil {
 		return parties, err
 	}
+	if (o.a == served) != (o.b == served) && o.a != kopf && o.b != kopf {
+		return parties, fmt.Errorf("%s has the handlers of Kopf, which have no order: swap it with %s", served, kopf)
+	}
 	for i, name := range []string{o.a, o.b} {
 		into := filepath.Join(dir, fmt.Sprintf("party%d", i))
 		if err := os.Mkdir(into, 0o700); err != nil {
 			return parties, err
 		}
-		if name == kopf {
+		switch name {
+		case kopf:
 			parties[i], err = prepareKopf(into, o.kopf)
-		} else {
+		case served:
+			parties[i], err = prepareServed(ctx, root, into)
+		default:
 			parties[i], err = prepareBuild(ctx, root, into, name)
 		}
 		if err != nil {
@@ -72,37 +80,72 @@ func prepareKopf(dir, command string) (party, error) {
 	return party{name: kopf, command: strings.ReplaceAll(command, "{file}", file), isKopf: true, isFormer: true}, os.WriteFile(file, kopfHandlers, 0o600)
 }
 
+// servedFile declares the worker of kopf serve.
+const servedFile = `kopf: v1
+settings: {posting: {disabled: true}}
+workers:
+  python:
+    command: [python3, kopf.py, handlers.py]
+    environment: [SWAP_JOURNAL, SWAP_PROCESS]
+`
+
+// prepareServed builds the command kopf, and puts the handlers next to the adapter for Python.
+func prepareServed(ctx context.Context, root, dir string) (party, error) {
+	adapter, err := os.ReadFile(filepath.Join(root, "examples", "languages", "python", "kopf.py"))
+	if err != nil {
+		return party{}, err
+	}
+	for name, content := range map[string][]byte{"kopf.py": adapter, "handlers.py": kopfHandlers, "operator.yaml": []byte(servedFile)} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return party{}, err
+		}
+	}
+	program := filepath.Join(dir, "kopf")
+	if err := build(ctx, root, program, "./cmd/kopf"); err != nil {
+		return party{}, err
+	}
+	command := program + " serve " + filepath.Join(dir, "operator.yaml") + " --namespace {namespace}"
+	return party{name: served, command: command, isFormer: true}, nil
+}
+
 // prepareBuild builds the operator with the library as it is in a git ref, or in the work tree.
 func prepareBuild(ctx context.Context, root, dir, ref string) (party, error) {
 	name, tree := ref, root
 	if ref != workTree {
 		commit, err := git(ctx, root, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
 		if err != nil {
-			return party{}, fmt.Errorf("%q is neither a git ref of this repository, nor %q, nor %q: %w", ref, workTree, kopf, err)
+			return party{}, fmt.Errorf("%q is neither a git ref of this repository, nor %q, %q, or %q: %w", ref, workTree, kopf, served, err)
 		}
 		if tree, err = extract(ctx, root, dir, strings.TrimSpace(string(commit))); err != nil {
 			return party{}, fmt.Errorf("reading the sources of %s: %w", ref, err)
 		}
 	}
 	p := party{name: name, command: filepath.Join(dir, "operator")}
-	tags := ""
+	var tags []string
 	schedules, err := filepath.Glob(filepath.Join(tree, "internal", "schedule", "*.go"))
 	if err != nil {
 		return party{}, err
 	}
 	if len(schedules) == 0 {
-		p.isFormer, tags = true, "former"
+		p.isFormer, tags = true, []string{"former"}
 	}
-	// The paths are trimmed so that the build cache is used although the folder is a new one.
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-o", p.command, "./test/swap/operator")
-	build.Dir = tree
-	if output, err := build.CombinedOutput(); err != nil {
-		return party{}, fmt.Errorf("building the operator with %s: %w\n%s", name, err, output)
+	if err := build(ctx, tree, p.command, "./test/swap/operator", tags...); err != nil {
+		return party{}, fmt.Errorf("the operator with %s: %w", name, err)
 	}
 	if tree != root {
 		return p, os.RemoveAll(tree)
 	}
 	return p, nil
+}
+
+// build builds a program of a tree. The paths are trimmed so that the build cache is used although the folder is a new one.
+func build(ctx context.Context, tree, program, pkg string, tags ...string) error {
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", strings.Join(tags, ","), "-o", program, pkg)
+	command.Dir = tree
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %s: %w\n%s", pkg, err, output)
+	}
+	return nil
 }
 
 // extract writes the library of a commit below dir, with the operator of this program.

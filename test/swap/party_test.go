@@ -13,6 +13,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 	}{
 		"no command for Kopf": {options{a: kopf, b: workTree}, "set -kopf or KOPF_COMMAND"},
 		"no program":          {options{a: kopf, b: workTree, kopf: "no-such-kopf run {file}"}, "install Kopf"},
+		"other handlers":      {options{a: served, b: workTree}, "serve has the handlers of Kopf, which have no order: swap it with kopf"},
 		"no such ref":         {options{a: "no-such-ref", b: workTree}, `"no-such-ref" is neither a git ref`},
 	}
 	for name, test := range tests {

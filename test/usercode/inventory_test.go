@@ -81,6 +81,7 @@ var covered = map[string][]string{
 	"storage.TraceRemover.RemoveTraces":   {"no: only commands call it, and a person can interrupt them"},
 	"storage.Eraser.Erase":                {"Eraser.Erase"},
 	"storage.Validator.Validate":          {"no: as Commands"},
+	"storage.InStatus.StoresInStatus":     {"no: it says what the storage is, where Store is called"},
 }
 
 // Whoever lets users pass more code adds it to the sweep.

@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,4 +51,36 @@ func contend(h *kopftest.Harness, duration time.Duration) int {
 		h.Advance(time.Second)
 	}
 	return len(h.Writes()) - before
+}
+
+// An object whose field another client sets again and again is counted, until that client stops.
+func TestContendedObjectsAreCounted(t *testing.T) {
+	withOperator(t, func(r *kopf.Registry) {
+		r.OnUpdate(examples, func(_ context.Context, c *kopf.Change) error {
+			c.Patch().Set("blue", "spec", "color")
+			return nil
+		}, kopf.ID("paint"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := newExample()
+		h.Create(one)
+		h.Settle() // else the first change can be a part of the creation
+		expect := func(want float64) {
+			t.Helper()
+			if got := measured(t, "kopf_objects_contended", ""); got != want {
+				t.Errorf("got %g, want %g", got, want)
+			}
+		}
+		for range 9 {
+			h.Patch(one, `{"spec":{"color":"red"}}`)
+			h.Advance(time.Second)
+		}
+		expect(0)
+		for range 5 {
+			h.Patch(one, `{"spec":{"color":"red"}}`)
+			h.Advance(time.Second)
+		}
+		expect(1)
+		h.Advance(time.Hour)
+		expect(0)
+	})
 }

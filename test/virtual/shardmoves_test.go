@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -231,6 +232,80 @@ func TestMovesWriteNothingToObjects(t *testing.T) {
 				t.Errorf("the daemons have stopped because of %v", reasons)
 			}
 		})
+	})
+}
+
+// Shards move in the middle of the runs of a schedule, because replicas join, stop, and die. No run of any object is
+// repeated or left out.
+func TestMovesNeitherRepeatNorLoseRuns(t *testing.T) {
+	withMoving(t, func(m *moving, _ *kopftest.Harness) {
+		m.configure = func(_ string, o *kopf.Options) { // hours with few requests
+			o.Settings.Replicas.LeaseDuration = 2 * time.Minute
+			o.Settings.Replicas.RenewDeadline = 90 * time.Second
+			o.Settings.Replicas.RetryPeriod = 30 * time.Second
+			o.Settings.Watching.InactivityTimeout = -1
+		}
+		made := map[string][]time.Time{}
+		isDead := map[string]bool{}
+		makers := map[string]bool{}
+		m.declare = func(by string, r *kopf.Registry) {
+			r.Timer(examples, func(ctx context.Context, tick *kopf.Tick) (err error) {
+				select {
+				case <-time.After(3 * time.Minute):
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+				m.locked(func() {
+					if isDead[by] {
+						err = errors.New("the backup cannot be stored")
+						return
+					}
+					makers[by] = true
+					made[tick.Name()] = append(made[tick.Name()], tick.Scheduled())
+				})
+				return err
+			}, kopf.ID("backup"), kopf.Schedule("*/10 * * * *", kopf.CatchUp(100)))
+		}
+		began := time.Now()
+		replicas := []*member{m.join("r0")}
+		names := []string{"r0"}
+		m.create(8)
+		random := rand.New(rand.NewPCG(1, 2))
+		for round := range 24 {
+			time.Sleep(time.Duration(random.Int64N(int64(20 * time.Minute))))
+			i := random.IntN(len(replicas))
+			switch {
+			case len(replicas) == 1 || len(replicas) < 4 && random.IntN(2) == 0:
+				names = append(names, fmt.Sprintf("r%d", round+1))
+				replicas = append(replicas, m.join(names[len(names)-1]))
+				continue
+			case random.IntN(2) == 0:
+				replicas[i].leave()
+			default:
+				m.locked(func() { isDead[names[i]] = true })
+				replicas[i].kill()
+			}
+			replicas = slices.Delete(replicas, i, i+1)
+			names = slices.Delete(names, i, i+1)
+		}
+		time.Sleep(time.Hour)
+		for _, one := range replicas {
+			one.leave()
+		}
+		if len(made) != 8 || len(makers) < 5 {
+			t.Errorf("got runs of %d objects by %d replicas", len(made), len(makers))
+		}
+		want := int(time.Since(began)/(10*time.Minute)) - 1
+		for name, runs := range made {
+			if len(runs) < want {
+				t.Errorf("%s: got %d runs, want %d", name, len(runs), want)
+			}
+			for i := range runs[1:] {
+				if runs[i+1].Sub(runs[i]) != 10*time.Minute {
+					t.Errorf("%s: got %s after %s", name, runs[i+1], runs[i])
+				}
+			}
+		}
 	})
 }
 

@@ -38,6 +38,7 @@ var healthy = metric("kopf_build_info", "", "1x90") + metric("kopf_leading", "",
 	metric("kopf_admission_errors_total", `code="404"`, "0x90") + metric("kopf_admission_errors_total", `code="503"`, "3x90") +
 	metric("kopf_admission_duration_seconds_bucket", `kind="validate",handler="check",le="0.5"`, "0+5x90") +
 	metric("kopf_admission_duration_seconds_bucket", `kind="validate",handler="check",le="+Inf"`, "0+5x90") +
+	metric("kopf_conversions_total", `resource="sites",from="v1alpha1",to="v1",outcome="failed"`, "0x90") +
 	metric("kopf_certificate_expiry_timestamp_seconds", "", "2592000x90") +
 	metric("kopf_events_total", `outcome="dropped"`, "0x90") +
 	`rest_client_requests_total{namespace="ns",job="metrics",pod="a",code="403"} 0x90` + "\n"

@@ -95,6 +95,10 @@ func refusals(code, values string) string {
 	return metric("kopf_admission_errors_total", `code="`+code+`"`, values)
 }
 
+func conversions(outcome, values string) string {
+	return metric("kopf_conversions_total", `resource="sites",from="v1alpha1",to="v1",outcome="`+outcome+`"`, values)
+}
+
 func expiry(values string) string {
 	return metric("kopf_certificate_expiry_timestamp_seconds", "", values)
 }
@@ -221,6 +225,9 @@ func ofAdmission() []scenario {
 		on("KopfAdmissionSlow", "all", calls("0x90", "0x90"), minutes(16, 89), "check"),
 		short("KopfAdmissionSlow", "for a minute", calls("0 0 5+5x88", "0 0 5+5x88")),
 		below("KopfAdmissionSlow", "almost 2.5 seconds", calls("0x90", "0+5x90")),
+		on("KopfConversionsFail", "the very first failure", conversions("failed", "0x30 1x60"), minutes(31, 44), "Objects of sites cannot be converted from v1alpha1 to v1"),
+		on("KopfConversionsFail", "a series that begins with it", conversions("failed", "_x30 1x60"), minutes(30, 44), "cannot be converted"),
+		below("KopfConversionsFail", "objects are converted", conversions("converted", "0+5x90")),
 		on("KopfCertificateExpires", "in six days", expiry("518400x90"), minutes(60, 89), "5d 23h 0m 0s"),
 		short("KopfCertificateExpires", "it is replaced", expiry("518400x58 2592000x31")),
 		below("KopfCertificateExpires", "in seven days and a minute", expiry("610200x90")),

@@ -102,46 +102,104 @@ func TestHelmAcceptsTheChart(t *testing.T) {
 	}
 }
 
-// Values lead to the same manifests as flags.
+// compare expects the same objects of the chart as of the command manifests.
+func compare(t *testing.T, dir, program string, values map[string]any, flags []string) {
+	t.Helper()
+	got, err := render(t, dir, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := objects(t, run(t, program, append(flags, "--namespace=stores")...))
+	if names := slices.Sorted(maps.Keys(want)); !slices.Equal(slices.Sorted(maps.Keys(got)), names) {
+		t.Fatalf("got %q, want %q", slices.Sorted(maps.Keys(got)), names)
+	}
+	for object := range want {
+		if !reflect.DeepEqual(got[object], want[object]) {
+			t.Errorf("%s: got %.1000v, want %.1000v", object, got[object], want[object])
+		}
+	}
+}
+
+// components are the values that add components, and the names of these for the flag --with.
+var components = []struct{ value, name, needs string }{
+	{"metrics", "metrics", ""},
+	{"webhook", "webhook", ""},
+	{"page", "page", ""},
+	{"networkPolicy", "network-policy", ""},
+	{"prometheus", "prometheus", "metrics"},
+	{"certmanager", "certmanager", "webhook"},
+}
+
+// Values lead to the same manifests as flags, in all combinations. The chart refuses a component without the one that it
+// needs, as the command does.
 func TestTheChartRendersWhatIsPrinted(t *testing.T) {
 	program := build(t)
 	dir := filepath.Join(t.TempDir(), "kopf-manager")
 	run(t, program, "--helm="+dir)
-	enabled := map[string]any{"enabled": true}
-	for name, test := range map[string]struct {
-		values map[string]any
-		flags  []string
-	}{
-		"by default":           {nil, nil},
-		"of another image":     {map[string]any{"image": "example.com/mine:v2", "replicas": 1}, []string{"--image=example.com/mine:v2", "--replicas=1"}},
-		"for the namespace":    {map[string]any{"namespaced": true}, []string{"--namespaced"}},
-		"with metrics":         {map[string]any{"metrics": enabled}, []string{"--with=metrics"}},
-		"with webhooks":        {map[string]any{"webhook": enabled}, []string{"--with=webhook"}},
-		"with all other parts": {map[string]any{"metrics": enabled, "webhook": enabled, "networkPolicy": enabled, "prometheus": enabled, "certmanager": enabled}, []string{"--with=metrics,webhook,network-policy,prometheus,certmanager"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := render(t, dir, test.values)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := objects(t, run(t, program, append(test.flags, "--namespace=stores")...))
-			if names := slices.Sorted(maps.Keys(want)); !slices.Equal(slices.Sorted(maps.Keys(got)), names) {
-				t.Fatalf("got %q, want %q", slices.Sorted(maps.Keys(got)), names)
-			}
-			for object := range want {
-				if !reflect.DeepEqual(got[object], want[object]) {
-					t.Errorf("%s: got %.1000v, want %.1000v", object, got[object], want[object])
+	known := []string{"image", "replicas", "resources", "namespaced"}
+	for _, component := range components {
+		known = append(known, component.value)
+	}
+	loaded, err := loader.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := slices.Sorted(maps.Keys(loaded.Values)); !slices.Equal(all, slices.Sorted(slices.Values(known))) {
+		t.Fatalf("the values are %q, and the test knows %q", all, known)
+	}
+	for _, namespaced := range []bool{false, true} {
+		for chosen := range 1 << len(components) {
+			values := map[string]any{"namespaced": namespaced}
+			var with, lacking []string
+			for i, component := range components {
+				if enabled := chosen&(1<<i) != 0; enabled {
+					values[component.value] = map[string]any{"enabled": true}
+					with = append(with, component.name)
+					if component.needs != "" && !slices.Contains(with, component.needs) {
+						lacking = append(lacking, component.value+" needs "+component.needs)
+					}
 				}
 			}
-		})
+			flags := []string{"--with=" + strings.Join(with, ",")}
+			if namespaced {
+				flags = append(flags, "--namespaced")
+			}
+			t.Run(strings.Join(flags, " "), func(t *testing.T) {
+				if len(lacking) == 0 {
+					compare(t, dir, program, values, flags)
+				} else if _, err := render(t, dir, values); err == nil || !slices.ContainsFunc(lacking, func(why string) bool { return strings.Contains(err.Error(), why) }) {
+					t.Errorf("got %v, want one of %q", err, lacking)
+				}
+			})
+		}
 	}
-}
-
-func TestComponentsThatNeedOthers(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "kopf-manager")
-	run(t, build(t), "--helm="+dir)
-	_, err := render(t, dir, map[string]any{"prometheus": map[string]any{"enabled": true}})
-	if err == nil || !strings.Contains(err.Error(), "prometheus needs metrics") {
-		t.Errorf("got %v", err)
-	}
+	t.Run("image and replicas", func(t *testing.T) {
+		compare(t, dir, program, map[string]any{"image": "example.com/mine:v2", "replicas": 1}, []string{"--image=example.com/mine:v2", "--replicas=1"})
+	})
+	t.Run("resources", func(t *testing.T) {
+		want := map[string]any{"limits": map[string]any{"memory": "1Gi"}}
+		got, err := render(t, dir, map[string]any{"resources": map[string]any{"requests": nil, "limits": map[string]any{"memory": "1Gi", "cpu": nil}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := yaml.Marshal(got["Deployment kopf-manager"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		deployment := struct {
+			Spec struct {
+				Template struct {
+					Spec struct {
+						Containers []struct{ Resources map[string]any }
+					}
+				}
+			}
+		}{}
+		if err := yaml.Unmarshal(text, &deployment); err != nil {
+			t.Fatal(err)
+		}
+		if resources := deployment.Spec.Template.Spec.Containers[0].Resources; !reflect.DeepEqual(resources, want) {
+			t.Errorf("got %v, want %v", resources, want)
+		}
+	})
 }

@@ -47,67 +47,113 @@ func (d *Deployment) chart() ([]part, error) {
 	for _, one := range definitions {
 		all = append(all, part{"crds/" + path.Base(one.path), one.text})
 	}
-	// template adds files that are there under a condition, or always.
-	template := func(folder, condition string, parts []part, err error) error {
-		for _, one := range parts {
-			text := d.inRelease(escaped(one.text))
-			if condition != "" {
-				text = "{{- if " + condition + " }}\n" + text + "{{- end }}\n"
-			}
-			all = append(all, part{path.Join("templates", folder, path.Base(one.path)), text})
+	templates, err := d.chartTemplates()
+	if err != nil {
+		return nil, err
+	}
+	for _, each := range templates {
+		for _, one := range each.parts {
+			all = append(all, part{path.Join("templates", each.folder, path.Base(one.path)), d.inRelease(each.text(one.text))})
 		}
-		return err
 	}
+	return all, nil
+}
+
+// chartTemplates are files of a chart that are there under a condition, or always.
+type chartTemplates struct {
+	folder, condition string
+	parts             []part
+	isTemplate        bool // for Helm; other texts are escaped
+}
+
+// text returns the text of a file.
+func (t chartTemplates) text(of string) string {
+	if !t.isTemplate {
+		of = escaped(of)
+	}
+	if t.condition != "" {
+		of = "{{- if " + t.condition + " }}\n" + of + "{{- end }}\n"
+	}
+	return of
+}
+
+// chartTemplates returns all templates of the chart.
+func (d *Deployment) chartTemplates() ([]chartTemplates, error) {
 	account, err := d.accountParts()
-	if err := template("rbac", "", account, err); err != nil {
-		return nil, err
-	}
-	if err := template("rbac/cluster", "not .Values.namespaced", d.operatorParts(false), nil); err != nil {
-		return nil, err
-	}
-	if err := template("rbac/namespaced", ".Values.namespaced", d.operatorParts(true), nil); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	users, err := d.userParts()
-	if err := template("rbac/users", "not .Values.namespaced", users, err); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	manager, err := d.chartDeployment()
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, manager...)
+	all := []chartTemplates{
+		{folder: "rbac", parts: account},
+		{folder: "rbac/cluster", condition: "not .Values.namespaced", parts: d.operatorParts(false)},
+		{folder: "rbac/namespaced", condition: ".Values.namespaced", parts: d.operatorParts(true)},
+		{folder: "rbac/users", condition: "not .Values.namespaced", parts: users},
+		{parts: manager, isTemplate: true},
+	}
 	for _, component := range d.available() {
-		parts, err := d.complete().componentParts(component)
-		switch component {
-		case "webhook":
-			if len(parts) > 1 { // there are roles
-				var own, shared []rbac.Role // those for a Secret are not needed with cert-manager
-				for _, role := range d.webhookRoles() {
-					if role.Namespace == "" {
-						shared = append(shared, role)
-					} else {
-						own = append(own, role)
-					}
-				}
-				certificate := d.roles("certificate_role.yaml", d.Name+"-webhook", certificateComment, own)
-				if err := template(component, "and "+conditionOf("webhook")+" (not "+conditionOf("certmanager")+")", certificate, nil); err != nil {
-					return nil, err
-				}
-				parts = append(d.roles("roles.yaml", d.Name+"-webhook", webhookComment, shared), parts[1:]...)
-			}
-		case "prometheus":
-			board, failed := d.dashboardPart()
-			if failed != nil {
-				return nil, failed
-			}
-			parts = append(parts, part{"dashboard.yaml", board[0].text})
-		}
-		if err := template(component, conditionOf(component), parts, err); err != nil {
+		more, err := d.chartComponent(component)
+		if err != nil {
 			return nil, err
 		}
+		all = append(all, more...)
 	}
 	return all, nil
+}
+
+// chartComponent returns the templates of a component.
+func (d *Deployment) chartComponent(component string) ([]chartTemplates, error) {
+	parts, err := d.complete().componentParts(component)
+	if err != nil {
+		return nil, err
+	}
+	enabled := conditionOf(component)
+	of := func(condition string, parts []part) chartTemplates {
+		return chartTemplates{folder: component, condition: condition, parts: parts}
+	}
+	switch component {
+	case "page": // with its roles first, which depend on the scope
+		namespaced := d.pageParts(true)
+		namespaced[0].path = "namespaced_roles.yaml"
+		return []chartTemplates{
+			of("and "+enabled+" (not .Values.namespaced)", parts[:1]),
+			of("and "+enabled+" .Values.namespaced", namespaced),
+			of(enabled, parts[1:]),
+		}, nil
+	case "network-policy": // which opens the ports of other components
+		policy, err := d.inChart().componentParts(component)
+		return []chartTemplates{{folder: component, condition: enabled, parts: policy, isTemplate: true}}, err
+	case "webhook":
+		if len(parts) == 1 { // there are no roles
+			break
+		}
+		var own, shared []rbac.Role // those for a Secret are not needed with cert-manager
+		for _, role := range d.webhookRoles() {
+			if role.Namespace == "" {
+				shared = append(shared, role)
+			} else {
+				own = append(own, role)
+			}
+		}
+		return []chartTemplates{
+			of("and "+enabled+" (not "+conditionOf("certmanager")+")", d.roles("certificate_role.yaml", d.Name+"-webhook", certificateComment, own)),
+			of(enabled, append(d.roles("roles.yaml", d.Name+"-webhook", webhookComment, shared), parts[1:]...)),
+		}, nil
+	case "prometheus":
+		board, err := d.dashboardPart()
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part{"dashboard.yaml", board[0].text})
+	}
+	return []chartTemplates{of(enabled, parts)}, nil
 }
 
 const certificateComment = "This role is for the certificate that the replicas share."
@@ -123,18 +169,23 @@ func (d *Deployment) inRelease(text string) string {
 	return strings.NewReplacer("namespace: "+d.Namespace+"\n", "namespace: "+release+"\n", "."+d.Namespace+".svc", "."+release+".svc").Replace(text)
 }
 
-// chartDeployment returns the deployment with all components, each under its condition, and the disruption budget.
-func (d *Deployment) chartDeployment() ([]part, error) {
+// inChart returns the deployment with all components, each under its condition.
+func (d *Deployment) inChart() *Deployment {
 	chart := d.complete()
 	chart.IsChart = true
 	chart.Image = "{{ .Values.image }}"
+	return chart
+}
+
+// chartDeployment returns the deployment with all components, each under its condition, and the disruption budget.
+func (d *Deployment) chartDeployment() ([]part, error) {
+	chart := d.inChart()
 	deployment, err := chart.fromTemplate("templates/deployment.yaml", "deployment.yaml")
 	if err != nil {
 		return nil, err
 	}
-	deployment.text = d.inRelease(deployment.text)
 	budget, err := d.fromTemplate("templates/disruption_budget.yaml", "disruption_budget.yaml")
-	budget.text = "{{- if gt (int .Values.replicas) 1 }}\n" + d.inRelease(budget.text) + "{{- end }}\n"
+	budget.text = "{{- if gt (int .Values.replicas) 1 }}\n" + budget.text + "{{- end }}\n"
 	return []part{deployment, budget}, err
 }
 
@@ -145,7 +196,7 @@ func (d *Deployment) chartFile() string {
 		version = d.Image[at+1:]
 	}
 	return fmt.Sprintf("# The chart of the operator, made by the command manifests. Increase the version with every change.\n"+
-		"apiVersion: v2\nname: %s\ndescription: The operator %s\ntype: application\nversion: 0.1.0\nappVersion: %q\n", d.Name, d.Name, version)
+		"apiVersion: v2\nname: %s\ndescription: The operator %s\ntype: application\nversion: %s\nappVersion: %q\n", d.Name, d.Name, d.Version, version)
 }
 
 // values returns the values of the chart.

@@ -10,11 +10,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kopf-go/kopf/internal/builtin"
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/manifests"
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/inspect"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/rbac"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
@@ -39,12 +40,20 @@ type Options struct {
 	Components []string
 	// Definitions are those of the operator's resources.
 	Definitions []manifests.Definition
+	// Variables are the names of variables that the operator passes on to programs and workers.
+	Variables []string
+	// Version is that of the chart or of the bundle.
+	Version string
+	// IsBundle is set if the operator is deployed by the Operator Lifecycle Manager, which names the service of
+	// the webhooks, makes their certificate, and writes their configurations.
+	IsBundle bool
 }
 
 // The ports of the pods, unless the program sets others.
 const (
 	probePort   = 8080
 	metricsPort = 8443
+	pagePort    = 8444
 	webhookPort = servers.DefaultPort
 )
 
@@ -87,6 +96,9 @@ func (o Options) Validate() error {
 	if o.Replicas < 1 {
 		return fmt.Errorf("there are %d replicas: use at least 1", o.Replicas)
 	}
+	if _, err := version.ParseSemantic(o.Version); err != nil || strings.HasPrefix(o.Version, "v") {
+		return fmt.Errorf("%q is not a version: use a form such as 1.2.3", o.Version)
+	}
 	for _, name := range o.Components {
 		if !slices.Contains(Components, name) {
 			return fmt.Errorf("there is no component %q: use %s", name, strings.Join(Components, ", "))
@@ -106,6 +118,10 @@ func (o Options) Environment(components ...string) map[string]string {
 	if slices.Contains(components, "webhook") {
 		variables["WEBHOOK_SERVICE"] = o.Namespace + "/" + o.webhookService()
 		variables["WEBHOOK_ADDRESS"] = fmt.Sprintf(":%d", webhookPort)
+		if o.IsBundle {
+			variables["WEBHOOK_CERT_DIR"] = lifecycleCertificates
+			variables["WEBHOOK_MANAGED"] = "false"
+		}
 	}
 	if slices.Contains(components, "certmanager") {
 		variables["WEBHOOK_CERT_DIR"] = certificates
@@ -116,7 +132,21 @@ func (o Options) Environment(components ...string) map[string]string {
 // certificates is the folder with the files of cert-manager.
 const certificates = "/certificates"
 
-func (o Options) webhookService() string { return o.Name + "-webhook" }
+func (o Options) webhookService() string {
+	if o.IsBundle {
+		return o.Name + "-service"
+	}
+	return o.Name + "-webhook"
+}
+
+// VersionOf returns the version in the tag of an image, or an empty text.
+func VersionOf(image string) string {
+	tag := strings.TrimPrefix(image[strings.LastIndex(image, ":")+1:], "v")
+	if _, err := version.ParseSemantic(tag); err != nil {
+		return ""
+	}
+	return tag
+}
 
 // Apply changes settings as the flags of the pods do.
 func (o Options) Apply(s *settings.Settings) {
@@ -126,6 +156,9 @@ func (o Options) Apply(s *settings.Settings) {
 	s.Health.Address = fmt.Sprintf(":%d", probePort)
 	if o.Has("metrics") {
 		s.Metrics = settings.Metrics{Address: fmt.Sprintf(":%d", metricsPort), Secure: true}
+	}
+	if o.Has("page") {
+		s.Page.Address = fmt.Sprintf(":%d", pagePort)
 	}
 	if o.Namespaced {
 		s.Scope.Namespaces = []string{o.Namespace}
@@ -168,6 +201,13 @@ func New(program inspect.Program, known Known, o Options) (*Deployment, error) {
 // Problems say what could not be derived, and what was assumed.
 func (d *Deployment) Problems() []error {
 	problems := slices.Clone(d.problems)
+	if d.isCalled() && d.program.Settings.Admission.Server == nil {
+		problems = append(problems, errors.New("how the API servers reach the admission handlers or conversions: the program sets no Settings.Admission.Server, unless a startup handler or a manager does"))
+	}
+	if names := d.filledIn(); len(names) > 0 {
+		problems = append(problems, fmt.Errorf("the values of variables that programs and workers get: kubectl create secret generic %s --namespace %s --from-literal=%s=…",
+			d.environmentSecret(), d.Namespace, strings.Join(names, "=… --from-literal=")))
+	}
 	for _, r := range d.known.Assumed {
 		problems = append(problems, fmt.Errorf("whether %s is namespaced and has a status subresource, as is assumed here: give its definition by --crds", r))
 	}
@@ -202,12 +242,17 @@ func (d *Deployment) core() rbac.Input {
 	in.Settings.Replicas.LeaderElection = false
 	in.Settings.Replicas.Shards = 0
 	in.Settings.Metrics = settings.Metrics{}
+	in.Settings.Page = settings.Page{}
 	return in
 }
 
 // added returns the rules that a change of the input adds.
 func (d *Deployment) added(change func(in *rbac.Input)) []rbac.Role {
-	in := d.core()
+	return addedTo(d.core(), change)
+}
+
+// addedTo returns the rules that a change adds to those of an input.
+func addedTo(in rbac.Input, change func(in *rbac.Input)) []rbac.Role {
 	without, _ := rbac.Derive(in)
 	change(&in)
 	with, _ := rbac.Derive(in)
@@ -276,6 +321,9 @@ func (d *Deployment) ProbePort() int { return portOf(d.program.Settings.Health.A
 func (d *Deployment) MetricsPort() int {
 	return portOf(d.program.Settings.Metrics.Address, metricsPort)
 }
+
+// PagePort returns the port of the page.
+func (d *Deployment) PagePort() int { return portOf(d.program.Settings.Page.Address, pagePort) }
 
 // portOf returns the port of an address to listen at.
 func portOf(address string, otherwise int) int {

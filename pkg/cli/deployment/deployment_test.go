@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-go/kopf/internal/manifests"
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/cli/deployment"
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/inspect"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -59,6 +59,7 @@ func deploy(t *testing.T, p inspect.Program, o deployment.Options) *deployment.D
 	t.Helper()
 	o.Name, o.Namespace, o.Image = "shops", "stores", "registry.example.com/shops:v1"
 	o.Replicas = max(1, o.Replicas)
+	o.Version = "1.0.0"
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +82,9 @@ func TestText(t *testing.T) {
 		options deployment.Options
 	}{
 		"plain":      {shops(false), deployment.Options{Replicas: 2, Definitions: definitions(t)}},
-		"components": {shops(true), deployment.Options{Replicas: 2, Components: []string{"metrics", "webhook", "network-policy", "certmanager"}}},
+		"components": {shops(true), deployment.Options{Replicas: 2, Components: []string{"metrics", "webhook", "page", "network-policy", "certmanager"}}},
 		"shards":     {shops(false), deployment.Options{Replicas: 3, Shards: 16, Standalone: true, Components: []string{"network-policy"}}},
+		"variables":  {shops(false), deployment.Options{Variables: []string{"TOKEN", "HOSTNAME", "POD_NAMESPACE", "DATABASE_URL", "TOKEN"}}},
 		"namespaced": {shops(false), deployment.Options{Namespaced: true, Definitions: definitions(t)}},
 	}
 	for name, test := range tests {
@@ -140,6 +142,7 @@ func TestWrite(t *testing.T) {
 		"crd/kustomization.yaml", "crd/shops.yaml", "default/kustomization.yaml", "default/namespace.yaml",
 		"manager/deployment.yaml", "manager/kustomization.yaml", "metrics/kustomization.yaml", "metrics/reader.yaml", "metrics/roles.yaml", "metrics/service.yaml",
 		"namespaced/kustomization.yaml", "network-policy/kustomization.yaml", "network-policy/policy.yaml",
+		"page/kustomization.yaml", "page/reader.yaml", "page/roles.yaml", "page/service.yaml",
 		"prometheus/dashboard.json", "prometheus/kustomization.yaml", "prometheus/monitor.yaml", "prometheus/rules.yaml",
 		"rbac/base/kustomization.yaml", "rbac/base/leader_election.yaml", "rbac/base/service_account.yaml", "rbac/cluster/kustomization.yaml", "rbac/cluster/role.yaml",
 		"rbac/namespaced/kustomization.yaml", "rbac/namespaced/role.yaml", "rbac/users/kustomization.yaml", "rbac/users/roles.yaml",
@@ -241,12 +244,13 @@ func TestResourcesOfACluster(t *testing.T) {
 }
 
 func TestMistakesInOptions(t *testing.T) {
-	valid := deployment.Options{Name: "shops", Namespace: "stores", Image: "i", Replicas: 1}
+	valid := deployment.Options{Name: "shops", Namespace: "stores", Image: "i", Replicas: 1, Version: "1.0.0"}
 	for want, change := range map[string]func(*deployment.Options){
 		"beginning of the names":       func(o *deployment.Options) { o.Name = "9" },
 		"more than 43 characters":      func(o *deployment.Options) { o.Name = strings.Repeat("a", 44) },
 		"name of a namespace":          func(o *deployment.Options) { o.Namespace = "a.b" },
 		"name of an image":             func(o *deployment.Options) { o.Image = "a b" },
+		"form such as 1.2.3":           func(o *deployment.Options) { o.Version = "1.2" },
 		"at least 1":                   func(o *deployment.Options) { o.Replicas = 0 },
 		`no component "metric"`:        func(o *deployment.Options) { o.Components = []string{"metric"} },
 		"prometheus needs metrics":     func(o *deployment.Options) { o.Components = []string{"prometheus"} },
@@ -270,6 +274,33 @@ func TestWebhooksNeedHandlers(t *testing.T) {
 }
 
 // A kustomization has one namespace.
+// A program without a server starts only if a startup handler or a manager sets one, which is unknown here.
+func TestHandlersWithoutAServerAreNamed(t *testing.T) {
+	unreachable := shops(true)
+	unreachable.Settings.Admission.Server = nil
+	for want, program := range map[int]inspect.Program{0: shops(true), 1: unreachable} {
+		problems := deploy(t, program, deployment.Options{Components: []string{"webhook"}, Definitions: definitions(t)}).Problems()
+		problems = slices.DeleteFunc(problems, func(err error) bool { return !strings.Contains(err.Error(), "Settings.Admission.Server") })
+		if len(problems) != want {
+			t.Errorf("got %v", problems)
+		}
+	}
+}
+
+// The components that are wanted are in both forms of a kustomization.
+func TestBothKustomizationsHaveTheComponents(t *testing.T) {
+	dir := t.TempDir()
+	if err := deploy(t, shops(true), deployment.Options{Components: []string{"metrics", "webhook"}, Definitions: definitions(t)}).Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range []string{"default", "namespaced"} {
+		text, err := os.ReadFile(filepath.Join(dir, form, "kustomization.yaml"))
+		if err != nil || !strings.Contains(string(text), "\ncomponents:\n  - ../metrics\n  - ../webhook\n") {
+			t.Errorf("%s: %v\n%s", form, err, text)
+		}
+	}
+}
+
 func TestKustomizationsHaveOneNamespace(t *testing.T) {
 	p := shops(false)
 	p.Settings.Replicas.LeaseNamespace = "elsewhere"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/kopf-go/kopf/internal/builtin"
 	"github.com/kopf-go/kopf/internal/manifests"
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/inspect"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )

@@ -110,15 +110,23 @@ func (d *Deployment) tree(dir string) ([]part, error) {
 	return all, failed
 }
 
-// checkNamespaces returns an error if there are roles in several namespaces: a kustomization and a release have one.
+// checkNamespaces returns an error if the deployment cannot have both forms: a kustomization and a release have one namespace.
 func (d *Deployment) checkNamespaces() error {
-	for _, role := range slices.Concat(d.operatorRoles(false), d.leaseRoles(), d.webhookRoles()) {
-		if role.Namespace != "" && role.Namespace != d.Namespace {
-			return fmt.Errorf("the settings of the program name the namespace %s, and a kustomization or a chart is for %s alone: print the manifests instead", role.Namespace, d.Namespace)
-		}
+	if err := d.checkOneNamespace("a kustomization or a chart"); err != nil {
+		return err
 	}
 	if d.Namespaced {
 		return errors.New("a kustomization and a chart have both forms: leave out --namespaced")
+	}
+	return nil
+}
+
+// checkOneNamespace returns an error if there are roles in several namespaces.
+func (d *Deployment) checkOneNamespace(what string) error {
+	for _, role := range slices.Concat(d.operatorRoles(d.Namespaced), d.leaseRoles(), d.webhookRoles(), d.pageRoles(d.Namespaced)) {
+		if role.Namespace != "" && role.Namespace != d.Namespace {
+			return fmt.Errorf("the settings of the program name the namespace %s, and %s is for %s alone: print the manifests instead", role.Namespace, what, d.Namespace)
+		}
 	}
 	return nil
 }
@@ -257,7 +265,16 @@ func (d *Deployment) namespaced() string {
 		"that namespace, so its administrator can apply them. The definitions must be installed."
 	text := kustomization("Kustomization", comment, []string{"../rbac/namespaced", "../manager"})
 	head, rest, _ := strings.Cut(text, "resources:\n")
-	return head + "namespace: my-team\nresources:\n" + rest + d.patch(d.additionsOf("namespaced"))
+	text = head + "namespace: my-team\nresources:\n" + rest
+	if len(d.Components) > 0 {
+		text += "components:\n"
+	}
+	for _, name := range d.available() {
+		if d.Has(name) {
+			text += "  - ../" + name + "\n"
+		}
+	}
+	return text + d.patch(d.additionsOf("namespaced"))
 }
 
 // definitionFiles returns the files with definitions that are copied to the kustomization, and the folders in it that

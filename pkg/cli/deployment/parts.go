@@ -28,14 +28,32 @@ type part struct {
 
 // fromTemplate returns a part that is a template.
 func (d *Deployment) fromTemplate(path, name string) (part, error) {
+	text, err := executed(name, d)
+	return part{path, text}, err
+}
+
+// executed returns the text that a template makes of a value.
+func executed(name string, value any) (string, error) {
 	// Alerts and conditions of Kubernetes use the usual delimiters themselves.
-	parsed, err := template.New(name).Delims("<<", ">>").ParseFS(files, "templates/"+name)
+	parsed, err := template.New(name).Delims("<<", ">>").Funcs(template.FuncMap{"indent": indent}).ParseFS(files, "templates/"+name)
 	if err != nil {
-		return part{}, err
+		return "", err
 	}
 	var text bytes.Buffer
-	err = parsed.Execute(&text, d)
-	return part{path, text.String()}, err
+	err = parsed.Execute(&text, value)
+	return text.String(), err
+}
+
+// indent returns a text with spaces before each line, and without a line break at the end.
+func indent(spaces int, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if line != "\n" {
+			b.WriteString(strings.Repeat(" ", spaces))
+		}
+		b.WriteString(line)
+	}
+	return strings.TrimRight(b.String(), "\n")
 }
 
 // roles returns a part with roles and their bindings to the account of the operator, if there are any. The comment says
@@ -53,12 +71,17 @@ func commented(text string) string { return "# " + strings.ReplaceAll(text, "\n"
 
 // operatorRoles returns the roles of the operator, for the cluster or for a namespace.
 func (d *Deployment) operatorRoles(namespaced bool) []rbac.Role {
+	roles, _ := rbac.Derive(d.scoped(namespaced))
+	return roles
+}
+
+// scoped returns the input for the core of the operator, for the cluster or for a namespace.
+func (d *Deployment) scoped(namespaced bool) rbac.Input {
 	in := d.core()
 	if namespaced {
 		in.Settings.Scope.Namespaces = []string{d.Namespace}
 	}
-	roles, _ := rbac.Derive(in)
-	return roles
+	return in
 }
 
 // leaseRoles returns the roles for the leases of the replicas.
@@ -69,6 +92,14 @@ func (d *Deployment) leaseRoles() []rbac.Role {
 // metricsRoles returns the roles for asking who may read the metrics.
 func (d *Deployment) metricsRoles() []rbac.Role {
 	return d.added(func(in *rbac.Input) { in.Settings.Metrics = settings.Metrics{Address: ":", Secure: true} })
+}
+
+// pageRoles returns the roles for asking who may look at the page, and for what only the page reads in the cluster or in a
+// namespace.
+func (d *Deployment) pageRoles(namespaced bool) []rbac.Role {
+	in := d.scoped(namespaced)
+	in.Settings.Replicas = d.program.Settings.Replicas // whose leases it shows
+	return addedTo(in, func(in *rbac.Input) { in.Settings.Page = settings.Page{Address: ":"} })
 }
 
 // webhookRoles returns the roles for telling the API servers about the handlers, and for a shared certificate.
@@ -88,6 +119,7 @@ const (
 	electionComment  = "With this role, the replicas elect their leader, in the namespace where they run."
 	shardsComment    = "With this role, the replicas agree on who handles which shard, in the namespace where they run."
 	guardComment     = "With this role, the operator authenticates and authorizes readers of the metrics."
+	pageComment      = "With this role, the operator authenticates and authorizes people who look at the page, and reads what the\npage shows."
 	webhookComment   = "These roles are for the webhook configurations, which tell the API servers about the handlers, and for\n" +
 		"the certificate that the replicas share."
 	usersComment = "Roles for people who work with the objects. Bind them to users or groups, in a namespace or in\n" +
@@ -134,6 +166,9 @@ func (d *Deployment) componentParts(component string) ([]part, error) {
 	case "metrics":
 		parts = d.roles("metrics/roles.yaml", d.Name+"-metrics-guard", guardComment, d.metricsRoles())
 		names = [][2]string{{"reader.yaml", "metrics_reader.yaml"}, {"service.yaml", "metrics_service.yaml"}}
+	case "page":
+		parts = d.pageParts(d.Namespaced)
+		names = [][2]string{{"reader.yaml", "page_reader.yaml"}, {"service.yaml", "page_service.yaml"}}
 	case "webhook":
 		parts = d.roles("webhook/roles.yaml", d.Name+"-webhook", webhookComment, d.webhookRoles())
 		names = [][2]string{{"service.yaml", "webhook_service.yaml"}}
@@ -152,6 +187,11 @@ func (d *Deployment) componentParts(component string) ([]part, error) {
 		parts = append(parts, one)
 	}
 	return parts, nil
+}
+
+// pageParts are the roles of the page, in one file.
+func (d *Deployment) pageParts(namespaced bool) []part {
+	return d.roles("page/roles.yaml", d.Name+"-page", pageComment, d.pageRoles(namespaced))
 }
 
 // userParts are the roles for people, if there are resources of the operator.

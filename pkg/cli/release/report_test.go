@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/inspect"
 )
 
 func TestReportsAreInGoodEnglish(t *testing.T) {

@@ -40,6 +40,47 @@ func TestProjectsWork(t *testing.T) {
 	}
 }
 
+// TestProjectsInOtherLanguagesWork does the same with those whose handlers are in Python, JavaScript, and shell.
+func TestProjectsInOtherLanguagesWork(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "kopf")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../../cmd/kopf")
+	if printed, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, printed)
+	}
+	for _, language := range scaffold.Languages {
+		t.Run(language, func(t *testing.T) {
+			if needed := map[string]string{"python": "python3", "node": "node", "shell": "sh"}[language]; !installed(needed) {
+				t.Logf("NOT TESTED: there is no %s in the PATH, so no project in %s is tried", needed, language)
+				return
+			}
+			dir, _ := write(t, greeter(func(project *scaffold.Project) { project.Language = language }))
+			run(t, dir, "make", "test", "KOPF="+program)
+			text := run(t, dir, "make", "--silent", "manifests", "KOPF="+program)
+			for _, want := range []string{"name: greetings.example.com\n", "  name: greeter-system\n", "resources: [greetings]"} {
+				if !strings.Contains(string(text), want) {
+					t.Errorf("the manifests lack %q:\n%s", want, text)
+				}
+			}
+		})
+	}
+}
+
+func installed(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
+}
+
+// The adapter is that of the examples: go generate copies it.
+func TestTheAdapterIsCurrent(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "languages", "python", "kopf.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join("templates", "language", "python", "kopf.py")); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("it is another one: run make manifests (%v)", err)
+	}
+}
+
 // run runs a command in a project, and returns what it prints.
 func run(t *testing.T, dir, program string, arguments ...string) []byte {
 	t.Helper()

@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -28,13 +29,22 @@ type Project struct {
 	// Group and Kind are those of the objects that the operator handles.
 	Group string
 	Kind  string
+	// Language is that of the handlers: one of Languages. It is empty for Go.
+	Language string
 	// Typed projects have Go types of these objects.
 	Typed bool
-	// Version is the version of this library that the project requires.
+	// Version is the version of this library that the project requires. Projects in other languages than Go can do
+	// without: they use the latest release.
 	Version string
 	// Replace is a folder with this library, which the project uses instead of a version.
 	Replace string
 }
+
+// Languages are the languages of handlers besides Go.
+var Languages = []string{"python", "node", "shell"}
+
+// Release returns the version of the program kopf in images and workflows.
+func (p Project) Release() string { return cmp.Or(p.Version, "latest") }
 
 // Plural returns the plural of the kind, as URLs have it.
 func (p Project) Plural() string {
@@ -71,7 +81,10 @@ func (p Project) Validate() error {
 	if err := deployment.CheckName(p.Name); err != nil {
 		return fmt.Errorf("the name of the folder becomes that of the operator: %w", err)
 	}
-	if !modulePath.MatchString(p.Module) {
+	if p.Language != "" && !slices.Contains(Languages, p.Language) {
+		return fmt.Errorf("there is no project in the language %q: use go, or one of %s", p.Language, strings.Join(Languages, ", "))
+	}
+	if p.Language == "" && !modulePath.MatchString(p.Module) {
 		return fmt.Errorf("the module %q is not a path of a Go module, such as example.com/%s", p.Module, p.Name)
 	}
 	if faults := validation.IsDNS1123Subdomain(p.Group); len(faults) > 0 {
@@ -96,6 +109,8 @@ func (p Project) Validate() error {
 	}
 	return nil
 }
+
+//go:generate cp ../../../examples/languages/python/kopf.py templates/language/python/kopf.py
 
 //go:embed all:templates
 var templates embed.FS
@@ -147,12 +162,15 @@ func create(path string, text []byte) error {
 
 // files returns the files of the project, sorted by their paths.
 func (p Project) files() ([]file, error) {
-	variant := "untyped"
-	if p.Typed {
-		variant = "typed"
+	folders := []string{"all", "untyped"}
+	switch {
+	case p.Language != "":
+		folders = []string{"language/all", "language/" + p.Language}
+	case p.Typed:
+		folders = []string{"all", "typed"}
 	}
 	var files []file
-	for _, folder := range []string{"all", variant} {
+	for _, folder := range folders {
 		root, err := fs.Sub(templates, "templates/"+folder)
 		if err != nil {
 			return nil, err
@@ -176,8 +194,8 @@ func (p Project) files() ([]file, error) {
 // render returns the file that a template makes.
 func (p Project) render(root fs.FS, path string) (file, error) {
 	source, err := fs.ReadFile(root, path)
-	if err != nil {
-		return file{}, err
+	if err != nil || !strings.HasSuffix(path, ".tmpl") {
+		return file{path, source}, err
 	}
 	parsed, err := template.New(path).Parse(string(source))
 	if err != nil {

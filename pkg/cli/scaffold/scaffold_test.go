@@ -38,6 +38,13 @@ func TestFilesOfAProject(t *testing.T) {
 		".dockerignore", ".github/workflows/test.yaml", ".gitignore", "Dockerfile", "Makefile", "README.md",
 		"config/crd/greetings.yaml", "config/samples/greeting.yaml", "go.mod", "handlers.go", "handlers_test.go", "main.go",
 	}
+	served := []string{
+		".dockerignore", ".github/workflows/test.yaml", ".gitignore", "Dockerfile", "Makefile", "README.md",
+		"config/crd/greetings.yaml", "config/samples/greeting.yaml", "operator.yaml",
+	}
+	in := func(language string) scaffold.Project {
+		return greeter(func(project *scaffold.Project) { project.Language = language })
+	}
 	types := []string{"api/v1/groupversion_info.go", "api/v1/types.go", "api/v1/zz_generated.deepcopy.go"}
 	for name, test := range map[string]struct {
 		project scaffold.Project
@@ -45,6 +52,9 @@ func TestFilesOfAProject(t *testing.T) {
 	}{
 		"untyped": {greeter(untyped), common},
 		"typed":   {greeter(typed), slices.Concat(common, types)},
+		"python":  {in("python"), slices.Concat(served, []string{"handlers.py", "kopf.py", "test_handlers.py"})},
+		"node":    {in("node"), slices.Concat(served, []string{"worker.js", "worker.test.js"})},
+		"shell":   {in("shell"), slices.Concat(served, []string{"greet.sh", "remove.sh", "test.sh"})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, got := write(t, test.project)
@@ -57,7 +67,7 @@ func TestFilesOfAProject(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !bytes.HasSuffix(text, []byte("\n")) || bytes.Contains(text, []byte("<no value>")) || bytes.Contains(text, []byte("\n\n\n")) {
+				if !bytes.HasSuffix(text, []byte("\n")) || bytes.Contains(text, []byte("<no value>")) || bytes.Contains(text, []byte("\n\n\n")) && filepath.Ext(path) != ".py" {
 					t.Errorf("%s:\n%s", path, text)
 				}
 			}
@@ -120,6 +130,7 @@ func TestMistakesInNames(t *testing.T) {
 		"a kind in small letters":      {func(p *scaffold.Project) { p.Kind = "greeting" }, `the kind "greeting" is not a word such as Greeting: it begins with a capital letter`},
 		"a kind with a dash":           {func(p *scaffold.Project) { p.Kind = "My-Greeting" }, "has only letters and digits"},
 		"a kind that looks like lists": {func(p *scaffold.Project) { p.Kind = "GreetingList" }, `the kind "GreetingList" ends in List`},
+		"a language that is unknown":   {func(p *scaffold.Project) { p.Language = "cobol" }, `there is no project in the language "cobol": use go, or one of python, node, shell`},
 		"a long kind":                  {func(p *scaffold.Project) { p.Kind = "A" + strings.Repeat("a", 63) }, "is not a name of a resource"},
 	} {
 		t.Run(name, func(t *testing.T) {

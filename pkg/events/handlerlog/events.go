@@ -47,6 +47,16 @@ func LogOnly(logger logr.Logger) logr.Logger {
 	}
 }
 
+// Warn logs a line as Info does, because a log of logr has no warnings. The event of the line, however, has the type
+// Warning and slog.LevelWarn.
+func Warn(logger logr.Logger, message string, values ...any) {
+	s, posts := logger.GetSink().(eventSink)
+	LogOnly(logger).Info(message, values...)
+	if posts {
+		s.post(slog.LevelWarn, message, nil, values)
+	}
+}
+
 // eventSink posts the lines that it writes. It calls the wrapped sink directly instead of
 // a lazySink, because the location of the caller depends on the number of calls.
 type eventSink struct {
@@ -93,6 +103,8 @@ func (s eventSink) post(level slog.Level, message string, err error, values []an
 	switch {
 	case level >= slog.LevelError:
 		eventType = events.TypeError
+	case level >= slog.LevelWarn:
+		eventType = events.TypeWarning
 	case level < slog.LevelInfo:
 		eventType = events.TypeDebug
 	}

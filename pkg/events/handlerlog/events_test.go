@@ -159,6 +159,27 @@ func TestSlogLinesArePosted(t *testing.T) {
 	}
 }
 
+// A program in another language can have warnings.
+func TestWarningsArePosted(t *testing.T) {
+	var lines []string
+	base := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	for level, want := range map[slog.Level][]string{
+		slog.LevelInfo:  {"Warning Logging: It is slow. size=1"},
+		slog.LevelWarn:  {"Warning Logging: It is slow. size=1"},
+		slog.LevelError: nil,
+	} {
+		b := &board{}
+		Warn((&Events{b, level}).Logger(Lazily(base), about, "handler", "fn"), "It is slow.", "size", 1)
+		if !slices.Equal(b.events, want) {
+			t.Errorf("got %q at the level %s", b.events, level)
+		}
+	}
+	Warn(base, "It posts nothing.")
+	if len(lines) != 4 || !strings.Contains(lines[0], `"msg"="It is slow." "handler"="fn" "size"=1`) {
+		t.Errorf("got the lines %q", lines)
+	}
+}
+
 func TestUnusedLoggerDoesNotAllocateForEvents(t *testing.T) {
 	var kept logr.Logger
 	base := Lazily(funcr.New(func(string, string) {}, funcr.Options{})).WithValues("object", "ns/one")

@@ -44,7 +44,11 @@ func New(config *rest.Config, httpClient *http.Client) (*Filter, error) {
 // Wrap returns a handler that rejects unauthorized requests and passes the others on.
 func (f *Filter) Wrap(log logr.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(into http.ResponseWriter, request *http.Request) {
-		switch status, err := f.authorize(request); {
+		scheme, token, _ := strings.Cut(request.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			token = ""
+		}
+		switch status, err := f.Authorize(request.Context(), strings.TrimSpace(token), request.Method, request.URL.Path); {
 		case err != nil:
 			log.Error(err, "A request cannot be authorized.", "path", request.URL.Path)
 			http.Error(into, "the request cannot be authorized now", status)
@@ -59,20 +63,19 @@ func (f *Filter) Wrap(log logr.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// authorize returns the status to respond with: OK if the request is permitted.
-func (f *Filter) authorize(request *http.Request) (status int, err error) {
-	scheme, token, found := strings.Cut(request.Header.Get("Authorization"), " ")
-	token = strings.TrimSpace(token)
-	if !found || !strings.EqualFold(scheme, "Bearer") || token == "" {
+// Authorize returns the status to respond with to the client with a token: OK if it is permitted to send a request with
+// the method to the path.
+func (f *Filter) Authorize(ctx context.Context, token, method, path string) (status int, err error) {
+	if token == "" {
 		return http.StatusUnauthorized, nil
 	}
-	key := cacheKey(sha256.Sum256([]byte(request.Method + "\x00" + request.URL.Path + "\x00" + token)))
+	key := cacheKey(sha256.Sum256([]byte(method + "\x00" + path + "\x00" + token)))
 	if status, known := f.cache.get(key); known {
 		return status, nil
 	}
-	ctx, cancel := context.WithTimeout(request.Context(), reviewTimeout)
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
-	status, err = f.review(ctx, token, request)
+	status, err = f.review(ctx, token, method, path)
 	if err != nil {
 		return http.StatusInternalServerError, err
 	}
@@ -81,7 +84,7 @@ func (f *Filter) authorize(request *http.Request) (status int, err error) {
 }
 
 // review asks the cluster whether the request is permitted.
-func (f *Filter) review(ctx context.Context, token string, request *http.Request) (status int, err error) {
+func (f *Filter) review(ctx context.Context, token, method, path string) (status int, err error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	user, err := f.tokens.Create(ctx, review, metav1.CreateOptions{})
 	switch {
@@ -97,7 +100,7 @@ func (f *Filter) review(ctx context.Context, token string, request *http.Request
 	access, err := f.accesses.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Status.User.Username, UID: user.Status.User.UID, Groups: user.Status.User.Groups, Extra: extra,
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{
-			Path: request.URL.Path, Verb: strings.ToLower(request.Method),
+			Path: path, Verb: strings.ToLower(method),
 		},
 	}}, metav1.CreateOptions{})
 	switch {

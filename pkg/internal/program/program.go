@@ -23,6 +23,10 @@ func nameOf(called string) string {
 	return strings.ToValidUTF8(strings.TrimSuffix(filepath.Base(called), ".exe"), "?")
 }
 
+// release is the version of the programs of this module in a release. The linker sets it, because such a program has a
+// version only if it is built from a tag, or from the module proxy.
+var release string
+
 // Versions returns the versions of the program and of this library. Both are empty if they are
 // unknown.
 func Versions() (program, ofLibrary string) {
@@ -30,10 +34,13 @@ func Versions() (program, ofLibrary string) {
 	if !ok {
 		return "", ""
 	}
-	return versionsIn(info)
+	return versionsIn(info, release)
 }
 
-func versionsIn(info *debug.BuildInfo) (program, ofLibrary string) {
+func versionsIn(info *debug.BuildInfo, release string) (program, ofLibrary string) {
+	if info.Main.Path == library && release != "" {
+		return release, release
+	}
 	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
 		if m.Path == library {
 			ofLibrary = m.Version

@@ -30,10 +30,18 @@ func TestVersions(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			program, ofLibrary := versionsIn(&debug.BuildInfo{Main: test.main, Deps: test.deps})
+			program, ofLibrary := versionsIn(&debug.BuildInfo{Main: test.main, Deps: test.deps}, "")
 			if got := [2]string{program, ofLibrary}; got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+func TestProgramsOfAReleaseHaveItsVersion(t *testing.T) {
+	for path, want := range map[string]string{library: "v3", "a": "v1"} {
+		if of, _ := versionsIn(&debug.BuildInfo{Main: debug.Module{Path: path, Version: "v1"}}, "v3"); of != want {
+			t.Errorf("%s: got %s, want %s", path, of, want)
+		}
 	}
 }

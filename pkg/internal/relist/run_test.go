@@ -2,6 +2,7 @@ package relist
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,19 +15,19 @@ import (
 )
 
 // empty is a cluster without objects, whose watches last.
-type empty struct{ lists int }
+type empty struct{ lists atomic.Int64 }
 
 func (e *empty) List(context.Context, metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
-	e.lists++
+	e.lists.Add(1)
 	return &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}, nil
 }
 
 func (e *empty) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	started := watch.NewFake()
+	started := watch.NewRaceFreeFake()
 	context.AfterFunc(ctx, started.Stop)
 	if IsList(options) {
-		e.lists++
-		go started.Action(watch.Bookmark, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		e.lists.Add(1)
+		started.Action(watch.Bookmark, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			ResourceVersion: "7", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
 		}})
 	}
@@ -47,16 +48,16 @@ func TestRefreshesNeedNoPause(t *testing.T) {
 		}()
 		for range 20 {
 			time.Sleep(time.Second)
-			before := cluster.lists
+			before := cluster.lists.Load()
 			source.Refresh()
 			time.Sleep(time.Millisecond)
-			if cluster.lists == before {
-				t.Fatalf("after %d lists, the next one is late", cluster.lists)
+			if cluster.lists.Load() == before {
+				t.Fatalf("after %d lists, the next one is late", before)
 			}
 		}
-		before := cluster.lists
+		before := cluster.lists.Load()
 		time.Sleep(time.Minute)
-		if listed := cluster.lists - before; listed > 0 {
+		if listed := cluster.lists.Load() - before; listed > 0 {
 			t.Errorf("the objects were listed %d times without a reason", listed)
 		}
 		stop()

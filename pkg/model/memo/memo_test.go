@@ -134,6 +134,24 @@ func TestValuesAreCreatedOnce(t *testing.T) {
 	}
 }
 
+func TestContextsEndWithTheirValues(t *testing.T) {
+	operator, objects := operatorWith(2)
+	objects[0].values.Context()
+	for range 2 {
+		objects[0].values.End()
+		objects[1].values.End() // its context is asked for later
+	}
+	for _, object := range objects {
+		if object.values.Context().Err() == nil {
+			t.Error("a context is not done")
+		}
+	}
+	var none *memo.Values
+	if operator.values.Context().Err() != nil || none.Context().Err() != nil {
+		t.Error("the operator does not end")
+	}
+}
+
 // Arguments created in tests cannot keep values.
 func TestArgumentsOfTestsKeepNothing(t *testing.T) {
 	pings := counter()

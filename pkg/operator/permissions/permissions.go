@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,12 +49,18 @@ type Observer struct {
 type Requests struct {
 	journal  rbac.Journal
 	observer atomic.Pointer[Observer]
+
+	mu      sync.Mutex
+	missing []string // the rules that refused requests need
 }
 
 // NewRequests returns requests without a connection and without an observer.
 func NewRequests() *Requests {
 	r := &Requests{}
 	r.journal.Refused = func(p rbac.Permission) {
+		r.mu.Lock()
+		r.missing = append(r.missing, describe(p))
+		r.mu.Unlock()
 		o := r.observer.Load()
 		if o == nil {
 			return
@@ -66,6 +74,26 @@ func NewRequests() *Requests {
 			"rule", rbac.Missing(p).Line(), "name", p.Name, "namespace", p.Namespace)
 	}
 	return r
+}
+
+// describe returns the rule that a refused request needs, for a person.
+func describe(p rbac.Permission) string {
+	text := rbac.Missing(p).Line()
+	if p.Namespace != "" {
+		text += " in the namespace " + p.Namespace
+	}
+	return text
+}
+
+// Missing returns the rules that the requests need that were refused since the operator has started. A rule stays when it was
+// added to a role meanwhile.
+func (o *Observer) Missing() []string {
+	if o == nil {
+		return nil
+	}
+	o.requests.mu.Lock()
+	defer o.requests.mu.Unlock()
+	return slices.Clone(o.requests.missing)
 }
 
 // Wrap adds the requests of all clients that are made with the configuration from now on.

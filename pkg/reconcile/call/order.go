@@ -70,11 +70,19 @@ func (p *Progress) TurnOf(d *handler.Declaration, others registry.Handlers) (t T
 	switch {
 	case t.Failures != nil:
 	case len(open) == 0:
-		return Turn{Never: neverTurn + "nothing has failed of " + strings.Join(d.AfterFailure, ", ")}
+		return Turn{Never: neverTurn + notFailed(d.AfterFailure)}
 	default:
 		t.Waits = append(t.Waits, open...)
 	}
 	return t
+}
+
+// notFailed says that none of some handlers has failed.
+func notFailed(ids []string) string {
+	if len(ids) == 1 {
+		return ids[0] + " has not failed"
+	}
+	return "none of these has failed: " + strings.Join(ids, ", ")
 }
 
 // Order lets the handlers wait for others, or skips them, as their order says. A handler that was called goes on.

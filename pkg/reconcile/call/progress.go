@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -386,6 +388,14 @@ func (p *Progress) IsRetrying(id string, purpose cause.Reason) bool {
 		return !state.Finished() && (state.again || state.Purpose == purpose && state.Retries > 0)
 	}
 	return isRetrying(id) || !p.Load(id).Finished() && slices.ContainsFunc(p.Load(id).AllSubrefs(), isRetrying)
+}
+
+// WithEarlier adds to the selected handlers those of the declared ones that take part in the cycle although what is left
+// of the change does not select them: those that must be called again although their change was taken back, and those
+// that have ended and that others follow.
+func (p *Progress) WithEarlier(selected, declared registry.Handlers, c *handler.Cause) registry.Handlers {
+	selected = append(selected, declared.TakenBack(c, selected, p.IsRetrying)...)
+	return append(selected, declared.Followed(selected, func(id string) bool { return p.Load(id).HasEnded(c.Reason) })...)
 }
 
 // NextDelay returns the time until the next handler of the cycle is due. It reports

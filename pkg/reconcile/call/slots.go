@@ -222,6 +222,25 @@ func (s *Slots) Of(key object.Key) (running []Running, waits []string) {
 	return running, waits
 }
 
+// All returns calls that run, and those that wait for a slot, for all objects: the oldest of each, up to a limit.
+func (s *Slots) All(limit int) (running []Running, waits []Claim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := s.running.Front(); e != nil && len(running) < limit; e = e.Next() {
+		running = append(running, *e.Value.(*Running)) //nolint:errcheck // there is nothing else in it
+	}
+	for _, resource := range s.lines {
+		for _, line := range resource.lines {
+			for _, t := range line.tickets {
+				if t.state == waiting && len(waits) < limit {
+					waits = append(waits, t.claim)
+				}
+			}
+		}
+	}
+	return running, waits
+}
+
 // ticket is the place of a call in a line.
 type ticket struct {
 	claim Claim

@@ -75,9 +75,7 @@ func (s *subhandlers) execute(ctx context.Context) error {
 			s.runner.Progress.Load(s.parent.ID).ordersSubs = true
 		}
 	}
-	selected := s.handlers.Selected(s.runner.Cause)
-	selected = append(selected, s.handlers.TakenBack(s.runner.Cause, selected, s.runner.Progress.IsRetrying)...)
-	selected = append(selected, s.handlers.Followed(selected, func(id string) bool { return s.runner.Progress.Load(id).HasEnded(s.runner.Cause.Reason) })...)
+	selected := s.runner.Progress.WithEarlier(s.handlers.Selected(s.runner.Cause), s.handlers, s.runner.Cause)
 	var ids []string // of those whose typed filters the object fits
 	carriedOver := s.runner.Progress.Load(s.parent.ID).carriedOver
 	for _, d := range selected {

@@ -111,6 +111,45 @@ func TestTerminationStages(t *testing.T) {
 	}
 }
 
+// A daemon of Deleted runs on while its object is being deleted, does not hold it, and can also start then.
+func TestDaemonThatOutlastsTheDeletion(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		held := func(want bool) {
+			t.Helper()
+			if w.group.HoldsObject() != want {
+				t.Errorf("after %s: the object is held: %v", time.Since(w.began), !want)
+			}
+		}
+		lasting := w.daemon("lasting", w.untilStopped, handler.Deleted())
+		other := w.daemon("other", w.ignoringStops(12*time.Second))
+		late := w.daemon("late", w.untilStopped, handler.Deleted())
+		w.match(lasting, other)
+		w.until(5)
+		held(true)
+		if w.group.NeedsFinalizer(lasting) || !w.group.NeedsFinalizer(other) {
+			t.Error("the wrong daemon needs the finalizer")
+		}
+		w.group.BeginDeletion()
+		w.match(lasting)
+		w.until(15)
+		held(false)
+		if !w.group.HasRunningDaemons() {
+			t.Error("the daemon has ended")
+		}
+		w.group.BeginDeletion() // in every pass
+		w.match()
+		w.until(16)
+		w.match(late)
+		w.until(17)
+		w.group.Stop(stop.Deleted) // the object is gone
+		w.match(lasting, late)
+		w.until(40)
+		w.expect(
+			"0s started", "0s started", "10s checked", "12s returned: deleted|signaled", "12s pass",
+			"15s stopped: mismatch|signaled", "15s pass", "16s started", "17s stopped: deleted|signaled", "17s pass")
+	})
+}
+
 // An object is held until its daemon has returned or was abandoned.
 func TestHasRunningDaemons(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {

@@ -19,7 +19,8 @@ type Group struct {
 	workers     []*worker
 	lastChange  time.Time // of the object; zero if it was not seen yet
 	changeCount uint32    // of the object
-	closed      bool
+	deleting    bool      // only handlers of Deleted start
+	closed      bool      // no handler starts
 }
 
 // NewGroup returns the group of one object. It costs next to nothing until a handler
@@ -37,6 +38,7 @@ func (s *Supervisor) NewGroup(h Host) *Group {
 	delete(s.stopping, h.Identity())
 	g.host = h
 	g.closed = false
+	g.deleting = false
 	g.lastChange = time.Time{}
 	g.workers = slices.DeleteFunc(g.workers, func(w *worker) bool { return !w.isActive() })
 	return g
@@ -78,6 +80,7 @@ func (g *Group) Sync(wanted []*handler.Declaration, changed bool, misfits ...*ha
 	}
 	for _, w := range g.workers {
 		switch i := slices.IndexFunc(wanted, w.isFor); {
+		case i < 0 && g.deleting && !w.handler.Deleted: // it was asked to stop
 		case i < 0 && slices.ContainsFunc(misfits, w.isFor):
 			w.requestStop(stop.Misfit)
 		case i < 0:
@@ -156,6 +159,19 @@ func (g *Group) initialDelay(d *handler.Declaration) time.Duration {
 	return max(0, delay)
 }
 
+// BeginDeletion stops all handlers for good, because the object is being deleted, except daemons of Deleted: Sync still
+// starts and stops these. It does not wait, and may be called again.
+func (g *Group) BeginDeletion() {
+	g.supervisor.mu.Lock()
+	defer g.supervisor.mu.Unlock()
+	g.deleting = true
+	for _, w := range g.workers {
+		if !w.handler.Deleted {
+			w.requestStop(stop.Deleted)
+		}
+	}
+}
+
 // Stop stops all handlers for good, because the object is being deleted or is gone. It
 // does not wait; HasRunningDaemons reports whether there is anything to wait for. It
 // may be called again, with other reasons.
@@ -213,15 +229,22 @@ func (g *Group) IsActive() bool {
 	return slices.ContainsFunc(g.workers, (*worker).isActive)
 }
 
-// HasRunningDaemons reports whether a daemon is running that must return before the
-// object may be released. Timers, abandoned daemons, and daemons that wait for their
+// HasRunningDaemons reports whether a daemon is running. Timers, abandoned daemons, and daemons that wait for their
 // next attempt do not count.
-//
-// Specification: Daemons, "Deletion prevention".
 func (g *Group) HasRunningDaemons() bool {
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
 	return slices.ContainsFunc(g.workers, func(w *worker) bool { return w.isDaemon() && w.phase == running })
+}
+
+// HoldsObject reports whether a daemon is running that must return before the object may be released: those of
+// HasRunningDaemons, but for those of Deleted.
+//
+// Specification: Daemons, "Deletion prevention".
+func (g *Group) HoldsObject() bool {
+	g.supervisor.mu.Lock()
+	defer g.supervisor.mu.Unlock()
+	return slices.ContainsFunc(g.workers, func(w *worker) bool { return w.isDaemon() && !w.handler.Deleted && w.phase == running })
 }
 
 // NeedsFinalizer reports whether a handler that matches needs the finalizer on the
@@ -229,7 +252,7 @@ func (g *Group) HasRunningDaemons() bool {
 func (g *Group) NeedsFinalizer(d *handler.Declaration) bool {
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
-	if d.Kind != handler.OnDaemon || g.closed {
+	if d.Kind != handler.OnDaemon || d.Deleted || g.closed {
 		return false
 	}
 	w := g.workerOf(d)

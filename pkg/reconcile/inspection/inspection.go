@@ -38,10 +38,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// Inspector makes the plans of objects. Indices, memos, and the client do not exist; handlers whose filters need
-// them are undecidable.
+// Inspector makes the plans of objects. Memos and the client do not exist; handlers whose filters need them are
+// undecidable. So are those whose filters read indices that nothing fills: see WithoutIndices.
 //
-// It is safe for concurrent use, but not next to an operator with the same indices.
+// It is safe for concurrent use, also next to a running operator with the same handlers.
 type Inspector struct {
 	handlers  registry.Handlers
 	finalizer string
@@ -64,10 +64,15 @@ func New(handlers registry.Handlers, s settings.Settings) *Inspector {
 	if !s.Requests.Disabled {
 		i.requests = requests.NewReader(prefix)
 	}
+	return i
+}
+
+// WithoutIndices says that no operator with the handlers runs in this process, so that their indices are empty and must
+// not be read.
+func WithoutIndices(handlers registry.Handlers) {
 	for _, d := range handlers.OfKind(handler.OnIndex) {
 		index.SetAvailable(d.Table, false)
 	}
-	return i
 }
 
 // Object describes what a pass over an object would find. Slices and maps can be nil.

@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-go/kopf/internal/verdict"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/index"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/rollout"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
@@ -50,7 +51,41 @@ func declared(t *testing.T) registry.Handlers {
 	if err != nil {
 		t.Fatal(err)
 	}
+	WithoutIndices(handlers)
 	return handlers
+}
+
+// An inspector in the process of an operator reads the indices that the operator fills, and leaves them alone.
+func TestFiltersReadTheIndicesOfARunningOperator(t *testing.T) {
+	filled := index.New[string, string]()
+	r := &registry.Registry{}
+	r.Add(handler.Create(kex, change, handler.ID("indexed"), handlertest.When(func(*handler.Call) bool { return filled.Has("a") })))
+	r.Add(handler.Index(kex, handlertest.Filling(filled, func(context.Context, *handler.Call) (any, error) { return map[string]string{}, nil }), handler.ID("names")))
+	handlers, err := r.Handlers(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := New(handlers, settings.Default())
+	isSelected := func() bool {
+		t.Helper()
+		n, err := i.Inspect(t.Context(), found, withSize(1, nil))
+		if err != nil || n.Handlers[0].Undecidable != nil {
+			t.Fatalf("got %v, and %v", err, n.Handlers[0].Undecidable)
+		}
+		return n.Handlers[0].Selected
+	}
+	if isSelected() {
+		t.Error("the index is empty, and the handler is selected")
+	}
+	if err := filled.Claim(); err != nil {
+		t.Fatal(err)
+	}
+	if err := filled.Replace(object.Key{Resource: "kex"}, map[string]string{"a": "b"}); err != nil {
+		t.Fatal(err)
+	}
+	if !isSelected() || !slices.Equal(filled.Get("a"), []string{"b"}) {
+		t.Error("the index has the key, and the handler is not selected")
+	}
 }
 
 // withSize returns an object with a size, and with annotations of the operator.

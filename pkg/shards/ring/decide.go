@@ -55,14 +55,15 @@ func (r *Ring) decideLocked(lasting, handling context.Context) (lines []string, 
 	var drained shards.Set
 	for shard, name := range r.names.shards {
 		mine := r.joined && !r.left && r.assignment.holders[shard] == r.config.Identity
-		known := r.view.leases[name]
+		known, claim := r.view.leases[name], r.view.claim(name)
 		held := known.holder() == r.config.Identity
+		available := claim.holder() == r.config.Identity || claim.isFree(now)
 		t := r.tenures[shard]
 		switch {
-		case t == nil && mine && (held || known.isFree(now)):
+		case t == nil && mine && available:
 			r.start(lasting, handling, shard)
 		case t == nil && mine:
-			until(known.expires())
+			until(claim.expires())
 		case t == nil && held: // an answer was lost, or the Lease
 			until(r.aside(name, now, func() error { return r.put(lasting, name, known, "") }))
 		case t == nil && known.holder() != "" && r.joined:
@@ -73,7 +74,7 @@ func (r *Ring) decideLocked(lasting, handling context.Context) (lines []string, 
 				until(r.aside(name, now, func() error { return r.put(lasting, name, known, "") }))
 			}
 		case t == nil:
-		case t.phase == acquiring && (!mine || !held && !known.isFree(now)):
+		case t.phase == acquiring && (!mine || !available):
 			t.abort()
 		case t.phase == holding && (!r.joined || !t.owns(known.lease) || t.expired.Load()):
 			t.lose()

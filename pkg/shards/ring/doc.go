@@ -12,8 +12,8 @@
 //   - Each shard has a Lease, which client-go's leader election holds. An elector runs only while a shard is assigned to
 //     this replica and can be had, or is held.
 //
-// A Lease counts as expired if this process has not seen it change for as long as it says. Clocks of two machines are
-// never compared.
+// A Lease counts as expired if this process has not seen it change for as long as it says, even if it was deleted meanwhile.
+// Clocks of two machines are never compared.
 //
 // # The course of things
 //

@@ -335,10 +335,15 @@ func TestNewsAreTold(t *testing.T) {
 	tell(40*time.Second, shards.SetOf(7), true)
 	tell(50*time.Second, shards.SetOf(7), false)
 	tell(51*time.Second, shards.SetOf(7), false)
+	n.lost = shards.SetOf(7)
+	tell(60*time.Second, shards.SetOf(7), false)
+	tell(61*time.Second, shards.SetOf(7), false)
 	want := []string{
 		"This replica handles the shards 1-3.",
 		"This replica has lost the shards 1-3, and cancels the handlers of all objects there.",
 		"This replica handles no shards.",
+		"This replica handles the shard 7.",
+		"This replica has lost the shard 7, and cancels the handlers of all objects there.",
 		"This replica handles the shard 7.",
 	}
 	if !slices.Equal(told, want) {

@@ -60,7 +60,7 @@ func (r *Ring) State() State {
 	s.Members, _ = r.liveMembers(now)
 	for shard, name := range r.names.shards {
 		var state ShardState
-		if known := r.view.leases[name]; known.isFree(now) {
+		if known := r.view.claim(name); known.isFree(now) {
 			state.Free = r.view.freeSince(name)
 		} else {
 			state.Holder = known.holder()
@@ -90,7 +90,8 @@ type news struct {
 
 // lines returns what must be logged now, and when there will be more, or zero.
 func (n *news) lines(held shards.Set, now time.Time, leaving bool) (lines []string, next time.Time) {
-	changed := !held.Equal(n.told) && !leaving
+	// Shards that are lost and come back are told again, although they are the same.
+	changed := (!held.Equal(n.told) || n.lost.Len() > 0) && !leaving
 	if !changed && n.lost.Len() == 0 {
 		n.since = time.Time{}
 		return nil, time.Time{}

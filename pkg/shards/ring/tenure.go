@@ -229,8 +229,13 @@ func (t *tenure) Get(ctx context.Context, name string, options metav1.GetOptions
 	defer r.mu.Unlock()
 	switch {
 	case apierrors.IsNotFound(err):
-		r.observe(name, nil, time.Now())
+		now := time.Now()
+		r.observe(name, nil, now)
 		t.lose()
+		if claim := r.view.claim(name); claim.holder() != r.config.Identity && !claim.isFree(now) {
+			t.abort()
+			return nil, errLeaseLost
+		}
 		return nil, err
 	case err != nil:
 		return nil, err

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"fmt"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -44,19 +45,29 @@ func (s seen) isFree(now time.Time) bool { return s.holder() == "" || !now.Befor
 
 // view is what this process knows of the Leases, from its watch and from the answers to its requests. Ring.mu guards it.
 type view struct {
-	leases  map[string]seen
+	leases map[string]seen
+	// deleted are the last versions of Leases that were deleted, until they would have expired: their holders may not know it yet.
+	deleted map[string]seen
 	began   time.Time
 	history relist.History // of the watch
 	listed  bool
 }
 
 func newView() view {
-	return view{leases: map[string]seen{}, began: time.Now()}
+	return view{leases: map[string]seen{}, deleted: map[string]seen{}, began: time.Now()}
+}
+
+// claim returns the version of a Lease that says who can hold it: also of one that was deleted, but not released.
+func (v *view) claim(name string) seen {
+	if known, exists := v.leases[name]; exists {
+		return known
+	}
+	return v.deleted[name]
 }
 
 // freeSince returns since when nothing holds a Lease that is free. Of one that does not exist, this process knows nothing.
 func (v *view) freeSince(name string) time.Time {
-	known := v.leases[name]
+	known := v.claim(name)
 	switch {
 	case known.holder() != "":
 		return known.expires()
@@ -74,20 +85,29 @@ func (v *view) observe(lease *coordinationv1.Lease, at time.Time) (changed bool)
 		return false
 	}
 	v.leases[lease.Name] = seen{lease, at}
+	delete(v.deleted, lease.Name)
 	return true
 }
 
 // miss records that a Lease does not exist.
 func (v *view) miss(name string) (changed bool) {
-	_, changed = v.leases[name]
+	known, changed := v.leases[name]
+	if !changed {
+		return false
+	}
 	delete(v.leases, name)
-	return changed
+	now := time.Now()
+	maps.DeleteFunc(v.deleted, func(_ string, one seen) bool { return one.isFree(now) })
+	if !known.isFree(now) {
+		v.deleted[name] = known
+	}
+	return true
 }
 
 // forget records that a Lease did not exist in a version of the cluster, unless a newer one is known.
 func (v *view) forget(name, version string) {
 	if known := v.leases[name].lease; known != nil && relist.IsOlder(known.ResourceVersion, version) {
-		delete(v.leases, name)
+		v.miss(name)
 	}
 }
 

@@ -401,6 +401,40 @@ func TestTheServerOfAManagerConverts(t *testing.T) {
 	c.awaitConversion()
 }
 
+// The conversion of a definition belongs to the holder of shard 0: when that ends, another replica takes it over, and handles
+// the objects when it converts them.
+func TestConversionsMoveWithShards(t *testing.T) {
+	t.Parallel()
+	c := newConverted(t)
+	c.install()
+	start := func(port int) *operators.Operator {
+		r := c.registry()
+		r.OnCreate(kopf.Resource(c.group, "v1", "sites"), func(_ context.Context, c *kopf.Change) error {
+			name, _ := c.Spec().String("name")
+			c.Patch().Set(name, "metadata", "labels", "name")
+			return nil
+		}, kopf.ID("label"))
+		return c.start(r, func(o *kopf.Options) {
+			o.Settings.Name, o.Settings.Replicas.Shards, o.Settings.Replicas.LeaseNamespace = c.namespace, 2, c.namespace
+			o.Settings.Replicas.RetryPeriod = 200 * time.Millisecond
+			o.Settings.Admission.Server = servers.Server{Port: port, Secret: c.namespace + "/webhooks"}
+		})
+	}
+	ports := []int{testenv.FreePort(t), testenv.FreePort(t)}
+	address := func() string { return *c.definition().Spec.Conversion.Webhook.ClientConfig.URL }
+	first := start(ports[0])
+	c.awaitConversion()
+	start(ports[1])
+	first.Stop()
+	c.Eventually(address).Should(gomega.ContainSubstring(strconv.Itoa(ports[1])))
+	for i := range 8 { // objects in both shards
+		object := c.object("v1alpha1", fmt.Sprintf("site-%d", i), "text", int64(i), "")
+		c.Eventually(func() error { return cluster.Client().Create(t.Context(), object.DeepCopy()) }).Should(gomega.Succeed())
+		read := c.object("v1", object.GetName(), "", 0, "")
+		c.Eventually(cluster.Current(read)).Should(testenv.HavePath("metadata.labels.name", "text"))
+	}
+}
+
 // Conversions need a server, as admission handlers do.
 func TestConversionsNeedAServer(t *testing.T) {
 	t.Parallel()

@@ -29,6 +29,7 @@ type replica struct {
 	namespace string
 	url       string // of the service
 	port      int
+	shards    int // 0: one of the replicas leads
 }
 
 func (r replica) registry() *kopf.Registry {
@@ -52,6 +53,10 @@ func (r replica) adjust(o *kopf.Options) {
 		LeaderElection: true, LeaseName: r.namespace, LeaseNamespace: r.namespace,
 		// No replica waits for a lease to expire: each that stops gives its own back.
 		LeaseDuration: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 100 * time.Millisecond,
+	}
+	if r.shards > 0 {
+		o.Settings.Name = r.namespace
+		o.Settings.Replicas.LeaderElection, o.Settings.Replicas.Shards = false, r.shards
 	}
 	o.Settings.Admission.Managed = r.namespace + ".kopf.dev"
 	o.Settings.Admission.ShutdownDelay = 8 * learning

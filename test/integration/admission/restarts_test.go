@@ -28,6 +28,7 @@ type replicas struct {
 	service   *service
 	load      *load
 	logs      *operators.Journal
+	shards    int // 0: one of them leads
 	rotations int // that the test has seen
 }
 
@@ -38,7 +39,7 @@ func newReplicas(t *testing.T) *replicas {
 }
 
 func (r *replicas) newReplica() replica {
-	return replica{namespace: r.namespace, url: r.service.url(), port: testenv.FreePort(r.t)}
+	return replica{namespace: r.namespace, url: r.service.url(), port: testenv.FreePort(r.t), shards: r.shards}
 }
 
 // start starts a replica in this process, and returns what stops it in order.
@@ -127,11 +128,24 @@ func (r *replicas) rotate() {
 // is reviewed, and none fails.
 func TestNoRequestIsMissedInARollingUpdate(t *testing.T) {
 	t.Parallel()
+	newReplicas(t).roll(*kills)
+}
+
+// The same with shards: the configurations belong to the holder of shard 0, which is another one after each restart.
+func TestNoRequestIsMissedWhenShardsMove(t *testing.T) {
+	t.Parallel()
 	r := newReplicas(t)
+	r.shards = 4
+	r.roll(0)
+}
+
+// roll replaces replicas, and kills standbys between some of the restarts.
+func (r *replicas) roll(kills int) {
+	r.t.Helper()
 	stop := r.startFirst()
 	for restart := range *restarts {
 		next := r.start()
-		if restart < *kills {
+		if restart < kills {
 			port, kill := r.spawn()
 			r.drain(port)
 			kill()
@@ -142,10 +156,10 @@ func TestNoRequestIsMissedInARollingUpdate(t *testing.T) {
 	r.rotate()
 	r.load.stop()
 	sent, unchecked, failed := r.load.counts()
-	t.Logf("%d requests, %d restarts, %d kills, at least %d rotations", sent, *restarts, min(*kills, *restarts), r.rotations)
+	r.t.Logf("%d requests, %d restarts, %d kills, at least %d rotations", sent, *restarts, min(kills, *restarts), r.rotations)
 	r.Expect([]int{unchecked, failed}).To(gomega.Equal([]int{0, 0}), "unchecked and failed of %d requests\n%s", sent, r.logs)
 	stop()
-	r.Expect(webhooks(t, r.namespace)()).To(gomega.Equal(1))
+	r.Expect(webhooks(r.t, r.namespace)()).To(gomega.Equal(1))
 }
 
 // A standby is killed in the middle of its work, and the service learns of it late. Nothing is admitted

@@ -178,3 +178,32 @@ func TestDaemonBetweenAttemptsDoesNotHoldItsObject(t *testing.T) {
 	b.expectRunning("later one", 0, 0)
 	b.expectWrites(2)
 }
+
+// A daemon of Deleted runs on while another controller holds the deleted object, also with the next operator.
+func TestDaemonOutlastsTheDeletion(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Daemon(examples, b.counted("lasting", b.untilStopped), kopf.ID("lasting"), kopf.Deleted())
+	first := b.start()
+	obj := testenv.NewObject("KopfExample", b.namespace, "one", nil)
+	obj.SetFinalizers([]string{"example.com/other"})
+	b.submit(obj)
+	free := b.create("free", nil)
+	b.expectRunning("lasting one", 1, 1)
+	b.expectRunning("lasting free", 1, 1)
+	b.Expect(b.current(obj).GetFinalizers()).To(gomega.Equal([]string{"example.com/other"}))
+	b.remove(free)
+	b.expectGoneAtOnce(free)
+	b.expectRunning("lasting free", 0, 1)
+	b.remove(obj)
+	b.expectRest()
+	b.expectRunning("lasting one", 1, 1)
+	first.Stop()
+	b.start()
+	b.expectRunning("lasting one", 1, 2)
+	b.patch(obj, `{"metadata":{"finalizers":null}}`)
+	b.expectGone(obj)
+	b.expectRunning("lasting one", 0, 2)
+	b.Expect(b.calls.All()).To(gomega.ConsistOf("free deleted|signaled", "one exiting|signaled", "one deleted|signaled"))
+	b.Expect(b.writes()).To(gomega.Equal(0))
+}

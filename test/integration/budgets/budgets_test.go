@@ -6,10 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,12 +39,12 @@ func returnResult(_ context.Context, c *kopf.Change) error {
 }
 
 // lifeCycle counts the writes of a creation, an update and a deletion.
-func lifeCycle(t *testing.T, registry *kopf.Registry) (create, update, remove int) {
+func lifeCycle(t *testing.T, registry *kopf.Registry, adjust ...func(*kopf.Options)) (create, update, remove int) {
 	g := gomega.NewWithT(t)
 	config := cluster.Config()
 	requests := testenv.Count(config)
 	namespace := cluster.Namespace(t)
-	operators.Start(t, config, namespace, registry)
+	operators.Start(t, config, namespace, registry, adjust...)
 	writes := func() int {
 		defer requests.Reset()
 		t.Log(requests.String())
@@ -88,6 +91,34 @@ func TestLifeCycle(t *testing.T) {
 			gomega.NewWithT(t).Expect([]int{create, update, remove}).To(gomega.Equal([]int{test.create, test.update, test.remove}))
 		})
 	}
+}
+
+// hearing is a storage that hears the end of objects.
+type hearing struct {
+	storage.SmartProgress
+
+	ended *atomic.Int64
+}
+
+// Erase implements storage.Eraser.
+func (h hearing) Erase(context.Context, *object.Body) error {
+	h.ended.Add(1)
+	return nil
+}
+
+// Neither spans nor storages that hear the end of an object cost a write.
+func TestSpansAndTheEndOfObjectsCostNoWrite(t *testing.T) {
+	g, registry, spans, ended := gomega.NewWithT(t), kopf.NewRegistry(), &operators.Spans{}, &atomic.Int64{}
+	registry.OnCreate(examples, succeed)
+	registry.OnUpdate(examples, succeed)
+	registry.OnDelete(examples, succeed)
+	create, update, remove := lifeCycle(t, registry, func(o *kopf.Options) {
+		o.Tracer = spans
+		o.Settings.Persistence.Progress = hearing{ended: ended}
+	})
+	g.Expect([]int{create, update, remove}).To(gomega.Equal([]int{2, 1, 1}))
+	g.Expect(spans.Tree()).NotTo(gomega.BeEmpty())
+	g.Eventually(ended.Load).Should(gomega.Equal(int64(1)))
 }
 
 // The finalizer is added together with the record of the creation, for which no handler is called.
@@ -209,6 +240,36 @@ func TestNothingIsWrittenAtRest(t *testing.T) {
 	operators.Start(t, config, obj.GetNamespace(), registry)
 	rest(g, again)
 	g.Expect(again.Snapshot().Writes("kopfexamples")).To(gomega.BeZero(), "a restart: %s", again)
+}
+
+// Objects that are let go with their namespace, and taken up again, are left as they are.
+func TestANamespaceThatLeavesAndReturnsCostsNoWrite(t *testing.T) {
+	g, registry, config, namespace := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Config(), cluster.Namespace(t)
+	registry.OnCreate(examples, returnResult)
+	registry.OnUpdate(examples, succeed)
+	registry.OnDelete(examples, succeed)
+	registry.Timer(examples, func(context.Context, *kopf.Tick) error { return nil }, kopf.ID("timer"), kopf.Interval(time.Hour))
+	known := kopf.NewIndex(registry, examples, func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
+		return map[string]string{i.Name(): ""}, nil
+	}, kopf.ID("known"))
+	label := func(value string) {
+		merge := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{"served":%s}}}`, value))
+		g.Expect(cluster.Client().Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, merge)).To(gomega.Succeed())
+	}
+	label(`"` + namespace + `"`)
+	requests := testenv.Count(config)
+	operators.Start(t, config, "", registry, func(o *kopf.Options) { o.Settings.Scope.Namespaces = []string{"labels:served=" + namespace} })
+	obj := testenv.NewObject("KopfExample", namespace, "one", nil)
+	g.Expect(cluster.Client().Create(t.Context(), obj)).To(gomega.Succeed())
+	g.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(handledAnnotation, gomega.Not(gomega.BeEmpty())))
+	rest(g, requests)
+	requests.Reset()
+	label("null")
+	g.Eventually(known.Len).Should(gomega.BeZero())
+	label(`"` + namespace + `"`)
+	g.Eventually(known.Len).Should(gomega.Equal(1))
+	rest(g, requests)
+	g.Expect(requests.Snapshot().Writes("kopfexamples")).To(gomega.BeZero(), "%s", requests)
 }
 
 // created runs an operator and waits until it has handled a new object.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -75,6 +76,38 @@ func total(parties []party) int {
 		all += p.writes()
 	}
 	return all
+}
+
+// The metrics count the objects that are slowed down, until the contention has ended.
+func TestContendedObjectsAreCounted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	one := b.run(wanting("a"), "one.example.com", []time.Duration{brief}, named(b.namespace))
+	two := b.run(wanting("b"), "two.example.com", []time.Duration{brief}, named(b.namespace+"-2"))
+	b.create()
+	b.Eventually(contended(b.namespace)).Should(gomega.Equal(1.0), one.String)
+	two.Stop()
+	b.Eventually(contended(b.namespace)).Should(gomega.BeZero(), one.String)
+}
+
+// contended returns how many objects of an operator are slowed down, according to the metrics; below zero if they do not say.
+func contended(operator string) func() (float64, error) {
+	return func() (float64, error) {
+		families, err := metrics.Registry.Gather()
+		for _, family := range families {
+			if family.GetName() != "kopf_objects_contended" {
+				continue
+			}
+			for _, metric := range family.GetMetric() {
+				for _, label := range metric.GetLabel() {
+					if label.GetName() == "operator" && label.GetValue() == operator {
+						return metric.GetGauge().GetValue(), err
+					}
+				}
+			}
+		}
+		return -1, err
+	}
 }
 
 // The contention continues slowly. When one operator stops, the other one's value stays.

@@ -20,7 +20,7 @@ func TestDeployments(t *testing.T) {
 	for _, dir := range []string{"config/crd", "config/crd/example"} {
 		w.install(t, manifests(t, dir))
 	}
-	t.Run("for the entire cluster, with metrics and webhooks", func(t *testing.T) {
+	t.Run("for the entire cluster, with metrics, webhooks, and the page", func(t *testing.T) {
 		older := sample(t, "default")
 		older.SetName("older")
 		older.Object["spec"] = map[string]any{"my size": int64(3)}
@@ -29,6 +29,7 @@ func TestDeployments(t *testing.T) {
 		o.measures()
 		o.connects()
 		o.checks()
+		o.presents(older)
 		o.releases(older)
 		o.works(sample(t, "default"))
 		o.Expect(o.hooks()).NotTo(gomega.BeEmpty(), "other replicas could serve them")

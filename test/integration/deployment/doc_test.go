@@ -83,7 +83,7 @@ func of[T any](t *testing.T, kind string, all []*unstructured.Unstructured) (fou
 // other operators.
 func complete(t *testing.T) (dir string) {
 	t.Helper()
-	return withComponents(t, "metrics", "webhook", "network-policy")
+	return withComponents(t, "metrics", "webhook", "page", "network-policy")
 }
 
 // withComponents returns the directory of a copy of config/default with components, which are

@@ -17,23 +17,28 @@ import (
 // and fails without it.
 func (o *operation) measures() {
 	o.t.Helper()
-	namespace := o.deployment.Namespace
-	meta := metav1.ObjectMeta{Namespace: namespace, Name: "prometheus"}
-	o.create(o.t, &corev1.ServiceAccount{ObjectMeta: meta}, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: meta.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "kopf-manager-metrics-reader"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: meta.Name}},
-	})
-	token := o.token(o.t, namespace, meta.Name)
+	token := o.reader("prometheus", o.deployment.Name+"-metrics-reader")
 	for _, p := range o.pods {
-		o.Eventually(p.metrics).WithArguments(token).Should(gomega.ContainSubstring("kopf_"))
-		o.Expect(p.metrics("")).Error().To(gomega.MatchError(gomega.ContainSubstring("401")))
+		o.Eventually(p.get).WithArguments("metrics", "/metrics", token).Should(gomega.ContainSubstring("kopf_"))
+		o.Expect(p.get("metrics", "/metrics", "")).Error().To(gomega.MatchError(gomega.ContainSubstring("401")))
 	}
 }
 
-// metrics reads the metrics of the pod with the token.
-func (p *pod) metrics(token string) (string, error) {
-	request, err := http.NewRequest(http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/metrics", p.ports["metrics"]), nil)
+// reader returns the token of a new account with a role.
+func (o *operation) reader(name, role string) (token string) {
+	o.t.Helper()
+	namespace := o.deployment.Namespace
+	o.create(o.t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: name}},
+	})
+	return o.token(o.t, namespace, name)
+}
+
+// get reads what the pod serves at a port with HTTPS.
+func (p *pod) get(port, path, token string) (string, error) {
+	request, err := http.NewRequest(http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", p.ports[port], path), nil)
 	if err != nil {
 		return "", err
 	}

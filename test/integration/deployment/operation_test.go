@@ -37,9 +37,15 @@ type operation struct {
 // deploy applies the manifests, and starts the pods.
 func deploy(t *testing.T, w *world, all []*unstructured.Unstructured, peering *unstructured.Unstructured) *operation {
 	t.Helper()
+	w.install(t, all)
+	return operate(t, w, all, peering)
+}
+
+// operate starts the pods of manifests that are in the cluster.
+func operate(t *testing.T, w *world, all []*unstructured.Unstructured, peering *unstructured.Unstructured) *operation {
+	t.Helper()
 	o := &operation{world: w, WithT: gomega.NewWithT(t), t: t, manifests: all, peering: peering}
 	o.deployment = of[appsv1.Deployment](t, "Deployment", all)[0]
-	w.install(t, all)
 	w.admits(t, o.deployment)
 	kubeconfig := w.kubeconfig(t, w.token(t, o.deployment.Namespace, o.deployment.Spec.Template.Spec.ServiceAccountName))
 	for i := range *o.deployment.Spec.Replicas {

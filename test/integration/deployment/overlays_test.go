@@ -32,7 +32,8 @@ func TestOverlaysApply(t *testing.T) {
 		{"network-policy"},
 		{"metrics", "prometheus"},
 		{"webhook", "certmanager"},
-		{"metrics", "webhook", "network-policy", "prometheus", "certmanager"},
+		{"page", "network-policy"},
+		{"metrics", "webhook", "page", "network-policy", "prometheus", "certmanager"},
 	} {
 		t.Run(strings.Join(append([]string{"default"}, components...), "+"), func(t *testing.T) {
 			w.install(t, manifests(t, withComponents(t, components...)))

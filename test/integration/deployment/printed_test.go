@@ -44,10 +44,10 @@ func TestPrintedManifestsAreThoseOfTheKustomization(t *testing.T) {
 	for name, test := range map[string]struct{ components, flags []string }{
 		"without components": {nil, nil},
 		"with all that are needed here": {
-			[]string{"metrics", "webhook", "network-policy"}, []string{"--with=metrics,webhook,network-policy"},
+			[]string{"metrics", "webhook", "page", "network-policy"}, []string{"--with=metrics,webhook,page,network-policy"},
 		},
 		"with those of other operators": {
-			[]string{"metrics", "webhook", "network-policy", "prometheus", "certmanager"}, []string{"--with=metrics,webhook,network-policy,prometheus,certmanager"},
+			[]string{"metrics", "webhook", "page", "network-policy", "prometheus", "certmanager"}, []string{"--with=metrics,webhook,page,network-policy,prometheus,certmanager"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

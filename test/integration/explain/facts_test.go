@@ -11,7 +11,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/kopf-go/kopf/internal/golden"
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/inspect"
 )
 
 // sentences has the whole answers. The tests compare facts; a change of wording changes this file alone.

@@ -12,9 +12,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/rollout"
 	"github.com/kopf-go/kopf/pkg/peering"
@@ -156,6 +157,11 @@ func TestTheScopeIsExplained(t *testing.T) {
 	s.OnCreate(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("fn"))
 	s.create("one")
 	s.states("one", "", "create", "held", "fn (create): paused")
+	s.settings.Scope.Namespaces = []string{"labels:team in (web,app)"}
+	s.states("one", "labels", "create", "held", "fn (create): paused")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	s.Expect(cluster.Client().Patch(t.Context(), namespace, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"web"}}}`)))).To(gomega.Succeed())
+	s.states("one", "labels that the namespace has", "create", "fn (create): due")
 }
 
 func TestPeersAreExplained(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/kopf-go/kopf/internal/request"
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/test/operators"
 )

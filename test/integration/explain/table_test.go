@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/inspect"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 

@@ -82,7 +82,9 @@ func TestMetricsCountHandlerCalls(t *testing.T) {
 			gomega.HaveKeyWithValue("kopf_background_handlers kind=timer state=waiting", 1.0),
 			gomega.HaveKeyWithValue("kopf_index_keys handler=index", 1.0),
 			gomega.HaveKeyWithValue("kopf_objects resource="+resource+" state=rest", 1.0),
+			gomega.HaveKeyWithValue("kopf_objects_contended resource="+resource, 0.0),
 			gomega.HaveKeyWithValue("kopf_events_total outcome=posted", gomega.BeNumerically(">", 0)),
+			gomega.HaveKeyWithValue("kopf_startup_seconds", gomega.BeNumerically(">", 0)),
 			gomega.HaveKeyWithValue("kopf_ready", 1.0), gomega.HaveKeyWithValue("kopf_leading", 1.0), gomega.HaveKeyWithValue("kopf_paused", 0.0),
 			gomega.HaveKeyWithValue("kopf_watches resource="+resource+" state=alive", 1.0)))
 	})

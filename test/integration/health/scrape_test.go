@@ -39,6 +39,9 @@ func TestAlertsAreTestedWithCurrentMetrics(t *testing.T) {
 	calls := declareAll(registry)
 	registry.OnCreate(examples, succeed, kopf.ID("revised"), kopf.Revision("2"), kopf.Rollout(rollout.First(5)))
 	registry.OnValidate(examples, func(context.Context, *kopf.Admission) error { return nil }, kopf.ID("check"))
+	for _, versions := range [][2]string{{"v1alpha1", "v1beta1"}, {"v1beta1", "v1alpha1"}, {"v1beta1", "v1"}, {"v1", "v1beta1"}} {
+		registry.OnConvert(kopf.Resource("kopf.dev", "sites"), versions[0], versions[1], func(context.Context, *kopf.Conversion) error { return nil })
+	}
 	address, name := testenv.FreeAddress(t), "scraped"
 	operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) {
 		o.Settings.Metrics.Address, o.Settings.Name = address, name
@@ -50,6 +53,7 @@ func TestAlertsAreTestedWithCurrentMetrics(t *testing.T) {
 	for _, metric := range []string{"kopf_events_total", "kopf_objects_held", "kopf_rollout_objects", "kopf_shard_move_duration_seconds", "kopf_certificate_expiry_timestamp_seconds"} {
 		g.Eventually(func() float64 { return sum(name, metric) }).Should(gomega.BeNumerically(">", 0), metric)
 	}
+	g.Eventually(series(name)).Should(gomega.HaveKey(gomega.HavePrefix("kopf_conversions_total ")))
 	answer := asking(address, "/metrics")()
 	current := ours(answer.Body, name)
 	if os.Getenv("KOPF_UPDATE_GOLDEN") != "" {

@@ -61,19 +61,9 @@ func newGallery() *kopf.Registry {
 // TestTheBrowserShowsThePage looks at the page with headless Chromium. The browser needs a separate module, whose test
 // this one calls. It also makes the pictures of the guide, if the variable names a folder.
 func TestTheBrowserShowsThePage(t *testing.T) {
-	found := ""
-	for _, name := range chromiums {
-		if path, err := exec.LookPath(name); err == nil {
-			found = path
-		}
-	}
-	if found == "" {
-		t.Log("NOT TESTED: there is no Chromium in the PATH, so nobody looks at the page")
+	if chromium() == "" {
+		t.Log("NOT TESTED: there is no Chromium in the PATH, so the page is not opened")
 		return
-	}
-	root, err := assets.Root()
-	if err != nil {
-		t.Fatal(err)
 	}
 	for _, name := range []string{"shop", "team-blue"} {
 		if err := cluster.Client().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
@@ -101,13 +91,34 @@ func TestTheBrowserShowsThePage(t *testing.T) {
 		gomega.ContainElements("order-23: failed", "order-07: waiting", "order-17: waiting"), gomega.HaveLen(30),
 		gomega.Not(gomega.ContainElement(gomega.MatchRegexp(": (due|in progress)$")))))
 
-	arguments := []string{"-C", filepath.Join(root, "test", "site", "browser"), "test", "-count=1", "-v", "-run=TestOperatorPage", ".", "-args", "-page=" + s.letIn}
+	var arguments []string
 	if folder := os.Getenv(pictures); folder != "" {
 		arguments = append(arguments, "-screenshots="+folder)
 	}
-	out, err := exec.CommandContext(t.Context(), "go", arguments...).CombinedOutput()
+	look(t, s, "TestOperatorPage", arguments...)
+}
+
+// chromium returns the path of a browser, or an empty text if there is none.
+func chromium() string {
+	for _, name := range chromiums {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// look runs a test of the module with the browser on the page of a scene.
+func look(t *testing.T, s *scene, test string, arguments ...string) {
+	t.Helper()
+	root, err := assets.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := append([]string{"-C", filepath.Join(root, "test", "site", "browser"), "test", "-count=1", "-v", "-run=^" + test + "$", ".", "-args", "-page=" + s.letIn}, arguments...)
+	out, err := exec.CommandContext(t.Context(), "go", all...).CombinedOutput()
 	t.Logf("%s", strings.ReplaceAll(string(out), s.letIn, "PAGE"))
 	if err != nil {
-		t.Errorf("the page does not work in %s: %v", found, err)
+		t.Errorf("the page does not work in %s: %v", chromium(), err)
 	}
 }

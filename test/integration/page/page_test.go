@@ -20,15 +20,17 @@ import (
 
 	"github.com/onsi/gomega"
 	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/cli"
-	"github.com/kopf-go/kopf/pkg/cli/inspect"
-	"github.com/kopf-go/kopf/pkg/cli/page"
+	"github.com/kopf-go/kopf/pkg/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/page"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
@@ -83,6 +85,16 @@ type scene struct {
 // open serves a page about the objects of a registry. It may send requests if they are wanted.
 func open(t *testing.T, registry *kopf.Registry, namespace string, requests bool) *scene {
 	t.Helper()
+	return openWith(t, registry, namespace, func(o *page.Options) {
+		if requests {
+			o.Writing = rest.CopyConfig(cluster.Config())
+		}
+	})
+}
+
+// openWith serves a page with other options.
+func openWith(t *testing.T, registry *kopf.Registry, namespace string, adjust func(*page.Options)) *scene {
+	t.Helper()
 	handlers, err := registry.Declarations().Handlers(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -95,9 +107,7 @@ func open(t *testing.T, registry *kopf.Registry, namespace string, requests bool
 	}
 	inspected.CommandLine = inspect.CommandLine{Pattern: "./my-operator COMMAND"}
 	options := page.Options{Cluster: inspected, Token: page.NewToken(), Namespace: namespace, LeaseNamespace: namespace}
-	if requests {
-		options.Writing = rest.CopyConfig(cluster.Config())
-	}
+	adjust(&options)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -306,6 +316,68 @@ func TestTheOperatorIsShown(t *testing.T) {
 	s := open(t, newShop(), cluster.Namespace(t), false)
 	s.Eventually(func() string { return s.get("/operator") }).Should(gomega.SatisfyAll(
 		gomega.ContainSubstring("ClusterKopfPeering"), gomega.ContainSubstring("The lease does not exist"), gomega.ContainSubstring("<td>watched</td>")))
+}
+
+// A running operator says at the endpoint of its secure metrics what only it knows.
+func TestTheRunningOperatorIsAsked(t *testing.T) {
+	t.Parallel()
+	registry, namespace, address := newShop(), cluster.Namespace(t), testenv.FreeAddress(t)
+	ends := make(chan struct{})
+	registry.OnCreate(examples, func(ctx context.Context, _ *kopf.Change) error {
+		select {
+		case <-ends:
+		case <-ctx.Done():
+		}
+		return nil
+	}, kopf.ID("long"), kopf.Labels(map[string]kopf.Matcher{"long": kopf.Present()}))
+	operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) {
+		o.Settings.Name = "asked.example.com"
+		o.Settings.Metrics = settings.Metrics{Address: address, Secure: true}
+	})
+	reader := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "reader"}}
+	meta := metav1.ObjectMeta{Name: namespace + "-reader"}
+	token := &authenticationv1.TokenRequest{}
+	s := gomega.NewWithT(t)
+	for _, obj := range []client.Object{
+		reader, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/activity"}, Verbs: []string{"get"}}}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: reader.Name}},
+		},
+	} {
+		s.Expect(cluster.Client().Create(t.Context(), obj)).To(gomega.Succeed())
+	}
+	s.Expect(cluster.Client().SubResource("token").Create(t.Context(), reader, token)).To(gomega.Succeed())
+	page := openWith(t, registry, namespace, func(o *page.Options) {
+		o.Running = inspect.Endpoint{URL: "https://" + address, Token: token.Status.Token}
+	})
+	obj := testenv.NewObject("KopfExample", namespace, "busy", nil)
+	obj.SetLabels(map[string]string{"long": ""})
+	s.Expect(cluster.Client().Create(t.Context(), obj)).To(gomega.Succeed())
+	s.Eventually(func() string { return page.get("/operator") }, testenv.Patience).Should(gomega.SatisfyAll(
+		gomega.ContainSubstring("of handlers, of which 0 failed for good"), gomega.ContainSubstring("kopfexamples.kopf.dev/busy in "+namespace+"</a>"),
+		gomega.ContainSubstring("What the operator watches"), gomega.ContainSubstring(`<span class="state good">alive</span>`)))
+	s.Expect(page.get("/object?resource=kopfexamples.kopf.dev&name=busy&namespace=" + namespace)).To(gomega.ContainSubstring("The handler long is running since"))
+	close(ends)
+	s.Eventually(page.rows("name=busy")).Should(gomega.Equal([]string{"busy: handled"}))
+}
+
+// A resource whose definition is created while the page is open appears.
+func TestADefinitionIsCreatedWhileSomebodyLooks(t *testing.T) {
+	t.Parallel()
+	registry := kopf.NewRegistry()
+	registry.OnCreate(kopf.Resource("later.example.com", "v1", "gadgets"), func(context.Context, *kopf.Change) error { return nil }, kopf.ID("create"))
+	s := open(t, registry, cluster.Namespace(t), false)
+	s.Expect(s.get("/")).To(gomega.ContainSubstring("The cluster serves no resources that this program has handlers for."))
+	changes := s.listen("/changes")
+	definition := testenv.Definition("later.example.com", "gadgets", "Gadget", "v1")
+	s.Expect(cluster.Client().Create(t.Context(), definition)).To(gomega.Succeed())
+	t.Cleanup(func() { _ = cluster.Client().Delete(context.WithoutCancel(t.Context()), definition) })
+	s.Eventually(changes, testenv.Patience).Should(gomega.Receive(gomega.Equal("event: change")))
+	gadget := testenv.NewObject("Gadget", s.namespace, "one", nil)
+	gadget.SetAPIVersion("later.example.com/v1")
+	s.Eventually(func() error { return client.IgnoreAlreadyExists(cluster.Client().Create(t.Context(), gadget)) }, testenv.Patience).Should(gomega.Succeed())
+	s.Eventually(s.rows(""), testenv.Patience).Should(gomega.Equal([]string{"one: due"}))
 }
 
 func TestTheCommandServesThePage(t *testing.T) {

@@ -50,7 +50,8 @@ func declareAll(r *kopf.Registry) {
 func (b *bench) handles(name string) {
 	b.t.Helper()
 	object := testenv.NewObject("KopfExample", b.namespace, name, nil)
-	b.Expect(cluster.Client().Create(b.t.Context(), object)).To(gomega.Succeed())
+	// After a new certificate, the API server refuses objects until it has read the new configuration.
+	b.Eventually(func() error { return cluster.Client().Create(b.t.Context(), object.DeepCopy()) }).Should(gomega.Succeed())
 	b.Eventually(cluster.Current(object)).Should(gomega.And(
 		testenv.HavePath("status.create", "done"), testenv.HavePath("metadata.labels.seen", "seen")))
 	b.Expect(cluster.Client().Delete(b.t.Context(), object)).To(gomega.Succeed())

@@ -112,7 +112,8 @@ func (s *story) tell(selects bool) {
 
 	others, stop := context.WithCancel(s.t.Context())
 	var acting sync.WaitGroup
-	acting.Go(func() { s.act(others) })
+	dice := rand.New(rand.NewPCG(s.dice.Uint64(), 0))
+	acting.Go(func() { s.act(others, dice) })
 	s.t.Cleanup(acting.Wait)
 	var plan []int
 	for len(plan) < *strikes {
@@ -261,8 +262,7 @@ func (s *story) delete(one *subject) {
 }
 
 // act creates, changes, and deletes objects until the context is done.
-func (s *story) act(ctx context.Context) {
-	dice := rand.New(rand.NewPCG(s.dice.Uint64(), 0))
+func (s *story) act(ctx context.Context, dice *rand.Rand) {
 	changes := int64(0)
 	pause := min(50*time.Millisecond, 10*time.Second/time.Duration(*objects))
 	for ctx.Err() == nil {

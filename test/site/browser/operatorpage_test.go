@@ -19,7 +19,7 @@ var guide = []string{"page-overview-desktop-light", "page-objects-desktop-light"
 
 // TestOperatorPage looks at a page that another test serves, with requests and with the objects of its gallery.
 func TestOperatorPage(t *testing.T) {
-	if *page == "" {
+	if *page == "" || *many > 0 {
 		t.Skip("there is no page to look at: go test ./test/integration/page serves one")
 	}
 	at, err := url.Parse(*page)
@@ -31,6 +31,10 @@ func TestOperatorPage(t *testing.T) {
 	paths := map[string]string{
 		"overview": "/", "objects": "/objects", "object": object, "markup": strings.Replace(object, "order-17", "order-07", 1), // in an error
 		"operator": "/operator", "request": "/request?verb=suspend&" + strings.TrimPrefix(object, "/object?"),
+	}
+	checker, err := axe(t.Context())
+	if err != nil {
+		t.Logf("NOT CHECKED: the accessibility, without %s of npm: %v", axePackage, err)
 	}
 	for device, width := range widths {
 		t.Run(device, func(t *testing.T) {
@@ -49,6 +53,10 @@ func TestOperatorPage(t *testing.T) {
 					t.Errorf("%s has the background %s for both colors of the system", name, light)
 				}
 				for _, color := range []string{"light", "dark"} {
+					if checker != "" {
+						do(t, tab, scheme(color))
+						checkAccessibility(t, tab, checker, name+" in "+color+" colors")
+					}
 					picture := "page-" + name + "-" + device + "-" + color
 					if *screenshots != "" && slices.Contains(guide, picture) {
 						do(t, tab, scheme(color))
@@ -116,12 +124,14 @@ func checkStructure(t *testing.T, tab context.Context, name string) {
 // slowPaint is long for a machine that runs other tests, too.
 const slowPaint = 3000
 
+// paints are the first paints of a page, if there was one.
+const paints = `performance.getEntriesByName("first-contentful-paint")`
+
 func checkPaint(t *testing.T, tab context.Context, root string) {
 	t.Helper()
 	do(t, tab, chromedp.Navigate(root+"/objects"), chromedp.WaitReady("#list"))
-	const entries = `performance.getEntriesByName("first-contentful-paint")`
-	get(t, tab, chromedp.Poll[bool](entries+".length > 0"))
-	first := evaluate[float64](t, tab, entries+"[0].startTime")
+	get(t, tab, chromedp.Poll[bool](paints+".length > 0"))
+	first := evaluate[float64](t, tab, paints+"[0].startTime")
 	t.Logf("the first paint is after %.0f ms", first)
 	if first > slowPaint {
 		t.Errorf("the first paint is after %.0f ms", first)

@@ -522,6 +522,31 @@ func TestDeletedLeasesComeBack(t *testing.T) {
 	})
 }
 
+// The holder of a Lease that is deleted handles the shard until it notices, so the others wait as long as the Lease said.
+func TestDeletedLeasesAreNotTakenFromTheirHolders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4)
+		a := w.start("a")
+		b := w.start("b")
+		w.advance(20 * time.Second)
+		a.freeze()
+		for name := range w.leases() {
+			w.delete(name)
+		}
+		w.advance(5 * time.Second)
+		a.thaw()
+		w.advance(10 * time.Second)
+		w.expectSettled(a, b)
+		a.kill()
+		for name := range w.leases() {
+			w.delete(name)
+		}
+		w.advance(leaseDuration + 5*time.Second)
+		w.expectSettled(b)
+		w.end()
+	})
+}
+
 func TestAnotherDivisionIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 16)

@@ -57,14 +57,14 @@ func (s *Server) watch(w http.ResponseWriter, r *request) error {
 		defer timer.Stop()
 		one.timeout = timer.C
 	}
+	if version == 0 && !sendsInitial { // what happens after the client knows that it watches is an event
+		one.cursor = s.store.Version()
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
 	one.flush()
-	switch {
-	case sendsInitial && !one.sendInitial():
+	if sendsInitial && !one.sendInitial() {
 		return nil
-	case version == 0 && !sendsInitial:
-		one.cursor = s.store.Version()
 	}
 	one.follow()
 	return nil

@@ -121,6 +121,13 @@ func (l look) make(t *testing.T) string {
 	return strings.TrimPrefix(strings.Join(words, "; "), "; ")
 }
 
+// lasting has a daemon that does not hold its objects, and another one.
+func lasting(r *registry.Registry) {
+	fn := handlertest.Function(func(context.Context, *handler.Call) error { return nil })
+	r.Add(handler.Daemon(kexes, fn, handler.ID("lasting"), handler.Deleted()))
+	r.Add(handler.Daemon(kexes, fn, handler.ID("daemon"), handler.Labels(map[string]handler.Matcher{"off": handler.Absent()})))
+}
+
 // A plan depends on its facts only, so these are all that there is to see.
 func TestPlans(t *testing.T) {
 	same, smaller := m{"spec": m{"size": int64(1)}}, m{"spec": m{"size": int64(0)}}
@@ -158,6 +165,9 @@ func TestPlans(t *testing.T) {
 		"a daemon that still runs":                   {look{handlers: daemons, object: off, held: true, memory: Memory{DaemonsRunning: true}}, ""},
 		"a daemon that has ended":                    {look{handlers: daemons, held: true, memory: Memory{NeedsFinalizer: func(*handler.Declaration) bool { return false }}}, "runs daemon timer; does not need the finalizer"},
 		"daemons of an object that is being deleted": {look{handlers: daemons, object: deleted, held: true}, "does not need the finalizer"},
+		"daemons that last":                          {look{handlers: lasting}, "runs lasting daemon; adds the finalizer"},
+		"daemons that last, and no others":           {look{handlers: lasting, object: off, held: true}, "runs lasting; does not need the finalizer"},
+		"daemons that last during a deletion":        {look{handlers: lasting, object: deleted}, "runs lasting"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

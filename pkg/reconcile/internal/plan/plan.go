@@ -116,13 +116,17 @@ func (p *Plan) selectBackground(f Facts) {
 	if len(f.Handlers.Background) == 0 {
 		return
 	}
-	if !p.Deleting {
+	current := f.Handlers.Background
+	if p.Deleting {
+		current = current.Where(func(d *handler.Declaration) bool { return d.Deleted })
+	}
+	if len(current) > 0 {
 		scope := &handler.Cause{CallContext: p.CallContext, New: p.CallContext.Body.Raw()}
-		p.Background = p.WithoutMisfits(f.Handlers.Background.Where(func(d *handler.Declaration) bool { return d.InScope(scope) }))
+		p.Background = p.WithoutMisfits(current.Where(func(d *handler.Declaration) bool { return d.InScope(scope) }))
 	}
 	needsFinalizer := f.Memory.NeedsFinalizer
 	if needsFinalizer == nil {
-		needsFinalizer = func(d *handler.Declaration) bool { return d.Kind == handler.OnDaemon }
+		needsFinalizer = func(d *handler.Declaration) bool { return d.Kind == handler.OnDaemon && !d.Deleted }
 	}
 	p.NeedsFinalizer = p.NeedsFinalizer || f.Memory.DaemonsRunning || slices.ContainsFunc(p.Background, needsFinalizer)
 }

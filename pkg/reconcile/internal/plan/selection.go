@@ -39,9 +39,8 @@ func (p *Plan) selectHandlers(f Facts, reruns []string) {
 	p.Cycle.HoldOnFailure = IDsOf(p.Handlers.Where(func(d *handler.Declaration) bool { return d.Hold }))
 }
 
-// Selected returns the handlers for this change. They are for the difference between the
-// base and the current state, or were called for a change that was taken back before they
-// succeeded. Those that others of them follow are among them also if they have ended.
+// Selected returns the handlers for this change: those for the difference between the base and the current state, and
+// those that take part in the cycle since an earlier state.
 func (p *Plan) Selected(f Facts) registry.Handlers {
 	candidates := f.Handlers.Changing
 	if p.Reason == cause.Update && len(p.Diff) == 0 {
@@ -54,8 +53,7 @@ func (p *Plan) Selected(f Facts) registry.Handlers {
 			return d.Kind != handler.OnResume || !hasResumed(d.ID) || p.Cycle.Progress.HasRecord(d.ID)
 		})
 	}
-	selected = append(selected, f.Handlers.Changing.TakenBack(&p.Cause, selected, p.Cycle.Progress.IsRetrying)...)
-	return append(selected, f.Handlers.Changing.Followed(selected, func(id string) bool { return p.Cycle.Progress.Load(id).HasEnded(p.Reason) })...)
+	return p.Cycle.Progress.WithEarlier(selected, f.Handlers.Changing, &p.Cause)
 }
 
 // rerunnable returns the declaration for calling a handler again, or nil if there is none, or

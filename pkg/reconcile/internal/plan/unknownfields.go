@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/knownfields"
 	"github.com/kopf-go/kopf/internal/registry"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -40,7 +41,7 @@ func UnknownFields(declared registry.Handlers, of selector.Resource, definition 
 		}
 		for _, field := range d.Fields() {
 			missing := knownfields.Check(known, field)
-			if missing == nil || needsGuess && missing.Nearest == nil {
+			if missing == nil || isUsualPart(d, field) || needsGuess && missing.Nearest == nil {
 				continue
 			}
 			problem := fmt.Errorf("%s: %s: the objects of %s have no field %q", d.DeclaredAt, handler.Describe(d), of, missing.Path)
@@ -51,4 +52,11 @@ func UnknownFields(declared registry.Handlers, of selector.Resource, definition 
 		}
 	}
 	return problems
+}
+
+// isUsualPart reports whether a daemon looks at the whole spec, status, or data of its object. It can look at all of them,
+// so that it knows the object of any resource.
+func isUsualPart(d *handler.Declaration, field object.Path) bool {
+	looksAt := func(other object.Path) bool { return slices.Equal(other, field) }
+	return len(field) == 1 && slices.Contains([]string{"spec", "status", "data"}, field[0]) && slices.ContainsFunc(d.WakeOn, looksAt)
 }

@@ -62,3 +62,23 @@ func TestFieldsThatObjectsDoNotHaveAreFound(t *testing.T) {
 		t.Errorf("got %v", found)
 	}
 }
+
+// A daemon can look at the usual parts of objects, whatever its objects have.
+func TestUsualPartsAreNoMistakes(t *testing.T) {
+	shops := selector.Resource{Group: "kopf.dev", Version: "v1", Plural: "shops", Kind: "Shop"}
+	schema := properties(m{"spec": properties(m{"data": m{"type": "string"}})})
+	definition := m{"spec": m{"versions": []any{m{"name": "v1", "schema": m{"openAPIV3Schema": schema}}}}}
+	for field, want := range map[string]int{"spec": 0, "status": 0, "data": 0, "metadata": 0, "stauts": 1, "status.phase": 1} {
+		fn := handler.Function{Origin: t, Call: func(context.Context, *handler.Call) (any, error) { return nil, nil }}
+		d, err := handler.Daemon(selector.New("any"), fn, handler.ID("fn"), handler.WakeOn(field))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := UnknownFields(registry.Handlers{d}, shops, definition, scheme.Scheme); len(got) != want {
+			t.Errorf("%s: got %v", field, got)
+		}
+	}
+	if got := UnknownFields(forField(t, "status"), shops, definition, scheme.Scheme); len(got) != 1 {
+		t.Errorf("got %v for a handler of changes", got)
+	}
+}

@@ -69,6 +69,11 @@ func (p failingProgress) Purge(ctx context.Context, body *object.Body, into stor
 	return errors.Join(p.left.call(), p.Progress.Purge(ctx, body, into, id))
 }
 
+func (p failingProgress) StoresInStatus() bool {
+	in, ok := p.Progress.(storage.InStatus)
+	return ok && in.StoresInStatus()
+}
+
 // open returns an object on which a has ended at 1, and b at 2; c is retried at 3.
 func open(t *testing.T) (*fixture, *Cycle) {
 	f := newFixture(t)
@@ -88,14 +93,14 @@ func TestEveryErrorOfAStorageIsReturned(t *testing.T) {
 		calls int // of the storage
 		do    func(f *fixture, c *Cycle) error
 	}{
-		"Read": {6, (*fixture).reopen},
-		"Store": {7, func(f *fixture, c *Cycle) error {
+		"Read": {5, (*fixture).reopen},
+		"Store": {6, func(f *fixture, c *Cycle) error {
 			return f.Store(f.t.Context(), c, f.body, storage.Patch{}, f.report, overtakenAre())
 		}},
-		"End, with a next cycle": {14, func(f *fixture, c *Cycle) error {
+		"End, with a next cycle": {12, func(f *fixture, c *Cycle) error {
 			return f.End(f.t.Context(), c, f.body, storage.Patch{}, f.report)
 		}},
-		"End, without a next cycle": {13, func(f *fixture, c *Cycle) error {
+		"End, without a next cycle": {12, func(f *fixture, c *Cycle) error {
 			c.IsDue = func(string, object.Essence, object.Essence) bool { return false }
 			return f.End(f.t.Context(), c, f.body, storage.Patch{}, f.report)
 		}},

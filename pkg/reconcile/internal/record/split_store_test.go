@@ -70,11 +70,11 @@ func TestEveryErrorOfAStorageIsReturnedAfterTheFirstOfTwoWrites(t *testing.T) {
 		calls int // of the storage
 		do    func(f *fixture, c *Cycle) error
 	}{
-		"Progress": {5, func(f *fixture, _ *Cycle) error {
+		"Progress": {3, func(f *fixture, _ *Cycle) error {
 			_, err := f.Progress(t.Context(), f.body, []string{"p"}, f.report)
 			return err
 		}},
-		"Store": {13, func(f *fixture, c *Cycle) error {
+		"Store": {11, func(f *fixture, c *Cycle) error {
 			return f.Store(t.Context(), c, f.body, storage.Patch{}, f.report, overtakenAre())
 		}},
 	}

@@ -164,3 +164,31 @@ func (e elsewhere) Store(_ context.Context, _ *object.Body, _ storage.Patch, id 
 	e.records[id] = r
 	return nil
 }
+
+// noting notes for which handlers records are stored.
+type noting struct {
+	storage.Progress
+
+	ids *[]string
+}
+
+func (n noting) Store(ctx context.Context, body *object.Body, into storage.Patch, id string, r *storage.Record) error {
+	*n.ids = append(*n.ids, id)
+	return n.Progress.Store(ctx, body, into, id, r)
+}
+
+// A storage is not tried out to see where it stores: it can be a database, in which the attempt would stay.
+func TestOnlyRecordsOfHandlersAreStored(t *testing.T) {
+	f, c := open(t)
+	c.Progress.Fail("c", errDown)
+	var ids []string
+	f.Storages.Progress = noting{f.Storages.Progress, &ids}
+	f.end(c)
+	if !slices.Equal(ids, []string{"b"}) {
+		t.Errorf("got records of %q", ids)
+	}
+	f.cycle(cause.Update, "a", "b", "c")
+	if len(ids) != 1 {
+		t.Errorf("got records of %q", ids)
+	}
+}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
-	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -146,12 +145,9 @@ func (k Keeper) End(ctx context.Context, c *Cycle, body *object.Body, into stora
 
 	// The records of the next cycle say which handlers are ahead of the base at its first state. If they
 	// are written separately, the cycle itself says so, too.
-	split, err := k.isSplit(ctx, body)
-	if err != nil {
-		return err
-	}
+	isSplit := k.isSplit()
 	for id, record := range e.records {
-		if split && record.Finished() {
+		if isSplit && record.Finished() {
 			if e.next.At == nil {
 				e.next.At = map[string]int{}
 			}
@@ -221,12 +217,8 @@ func (k Keeper) StoreCalls(ctx context.Context, c *Calls, body *object.Body, int
 
 // markStale marks the records that remain of a cycle that has ended.
 func (k Keeper) markStale(ctx context.Context, body *object.Body, progress *call.Progress, r report.Reporter) error {
-	if !progress.Stored().HasTokens() {
+	if !progress.Stored().HasTokens() || !k.isSplit() {
 		return nil
-	}
-	split, err := k.isSplit(ctx, body)
-	if !split {
-		return err
 	}
 	open, err := k.fetchCycle(ctx, body)
 	switch {
@@ -284,20 +276,10 @@ func (k Keeper) replaceStale(ctx context.Context, c *Cycle, kept *storage.Cycle,
 }
 
 // isSplit reports whether records are stored in the status, and the cycle is not.
-func (k Keeper) isSplit(ctx context.Context, body *object.Body) (bool, error) {
-	if k.cycles() == nil {
-		return false, nil
+func (k Keeper) isSplit() bool {
+	isInStatus := func(each any) bool {
+		in, ok := each.(storage.InStatus)
+		return ok && in.StoresInStatus()
 	}
-	cycle := storage.Patch{}
-	record := storage.Patch{}
-	if err := k.putRecord(ctx, body, record, "any", &storage.Record{}); err != nil {
-		return false, err
-	}
-	inMain, inStatus := patch.SplitStatus(record)
-	if len(inMain) > 0 || len(inStatus) == 0 {
-		return false, nil
-	}
-	err := k.putCycle(ctx, body, cycle, &storage.Cycle{})
-	_, inStatus = patch.SplitStatus(cycle)
-	return err == nil && len(inStatus) == 0, err
+	return isInStatus(k.Storages.Progress) && k.cycles() != nil && !isInStatus(k.cycles())
 }

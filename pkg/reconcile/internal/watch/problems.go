@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
+	"strings"
 
 	"github.com/go-logr/logr"
 
@@ -17,15 +19,17 @@ type problems struct {
 	// remedy describes what must happen before they are called.
 	remedy string
 	// absence describes the same for resources that do not exist yet.
-	absence  string
+	absence string
+	// places returns where the handlers with a selector are declared; nil if that is unknown.
+	places   func(selector.Selector) []string
 	reported reportonce.SharedTopics // by message
 	current  map[string]struct{}     // the warnings of the last discovery
 	missing  []*selector.NotFoundError
 }
 
-func newProblems(logger logr.Logger, scanningDisabled bool) *problems {
+func newProblems(logger logr.Logger, scanningDisabled bool, places func(selector.Selector) []string) *problems {
 	p := &problems{
-		logger: logger, remedy: "Some handlers will not be called until this is corrected.",
+		logger: logger, places: places, remedy: "Some handlers will not be called until this is corrected.",
 		absence: "Some handlers will not be called until their resource exists; the operator looks for it again.",
 	}
 	if scanningDisabled {
@@ -45,13 +49,16 @@ func (p *problems) reportWarnings(warnings []error) {
 		now[text] = struct{}{}
 		_, known := p.current[text]
 		var missing *selector.NotFoundError
+		var ambiguous *selector.AmbiguousError
 		if errors.As(warning, &missing) {
 			p.missing = append(p.missing, missing)
 		}
 		switch {
 		case known:
 		case missing != nil:
-			p.logger.Error(warning, p.absence)
+			p.logger.Error(warning, p.absence, p.declared(missing.Selector)...)
+		case errors.As(warning, &ambiguous):
+			p.logger.Error(warning, p.remedy, p.declared(ambiguous.Selector)...)
 		default:
 			p.logger.Error(warning, p.remedy)
 		}
@@ -59,11 +66,24 @@ func (p *problems) reportWarnings(warnings []error) {
 	p.current = now
 }
 
+// declared returns the value of a line that says where the handlers with a selector are declared.
+func (p *problems) declared(sel selector.Selector) []any {
+	const most = 3
+	if p.places == nil {
+		return nil
+	}
+	places := p.places(sel)
+	if len(places) > most {
+		places = append(slices.Clone(places[:most]), "…")
+	}
+	return []any{"declared", strings.Join(places, ", ")}
+}
+
 // reportMissing logs the selectors that matched nothing in the last discovery. By now, a
 // mistake in the name is more likely than a resource that is installed later.
 func (p *problems) reportMissing() {
 	for _, e := range p.missing {
-		values := []any{"selector", e.Selector.String()}
+		values := append([]any{"selector", e.Selector.String()}, p.declared(e.Selector)...)
 		var near []string
 		for _, r := range e.Near {
 			near = append(near, r.String())

@@ -27,13 +27,24 @@ import (
 func TestWarningsAreLoggedAsErrors(t *testing.T) {
 	var lines []string
 	logger := funcr.NewJSON(func(line string) { lines = append(lines, line) }, funcr.Options{})
-	p := newProblems(logger, false)
-	warnings := []error{&selector.NotFoundError{Selector: selector.New("kex")}, errors.New("another")}
+	p := newProblems(logger, false, func(sel selector.Selector) []string {
+		if sel.String() == "kex" {
+			return []string{"main.go:7", "main.go:9"}
+		}
+		return []string{"a.go:1", "b.go:2", "c.go:3", "d.go:4"}
+	})
+	warnings := []error{
+		&selector.NotFoundError{Selector: selector.New("kex")},
+		&selector.AmbiguousError{Selector: selector.New("events")},
+		errors.New("another"),
+	}
 	p.reportWarnings(warnings)
 	p.reportWarnings(warnings)
 	want := []string{
 		`{"logger":"","msg":"Some handlers will not be called until their resource exists; the operator looks for it again.",` +
-			`"error":"\"kex\" selects nothing in this cluster: install its CustomResourceDefinition, or correct the name"}`,
+			`"error":"\"kex\" selects nothing in this cluster: install its CustomResourceDefinition, or correct the name","declared":"main.go:7, main.go:9"}`,
+		`{"logger":"","msg":"Some handlers will not be called until this is corrected.",` +
+			`"error":"\"events\" is ambiguous, and none of the matching resources is served (): specify one of them with its group","declared":"a.go:1, b.go:2, c.go:3, …"}`,
 		`{"logger":"","msg":"Some handlers will not be called until this is corrected.","error":"another"}`,
 	}
 	if !slices.Equal(lines, want) {
@@ -80,7 +91,7 @@ func TestProblemIsLoggedOnceEachTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			logger, logged := collect()
-			p := newProblems(logger, false)
+			p := newProblems(logger, false, nil)
 			for i, step := range steps {
 				before := len(logged())
 				p.reportOnce(step.message, step.err)

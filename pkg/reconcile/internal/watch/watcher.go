@@ -108,7 +108,9 @@ type Config struct {
 	// Selectors are the selectors of the handlers. Handlers is their number, for the log.
 	Selectors []selector.Selector
 	Handlers  int
-	Consumer  Consumer
+	// Places returns where the handlers with a selector are declared, for the log. It can be nil.
+	Places   func(selector.Selector) []string
+	Consumer Consumer
 	// Division is how the objects are divided among replicas.
 	Division shards.Division
 	Metrics  *metrics.Metrics // nil disables metrics
@@ -175,7 +177,7 @@ func New(config Config) *Watcher {
 	return &Watcher{
 		Config: config, shown: shown{division: config.Division, ignored: ignored}, Kinds: &Kinds{Source: config.Source}, listed: newMark(),
 		rediscover: make(signal, 1), reapply: make(signal, 1),
-		problems: newProblems(config.Logger, config.Settings.Scanning.Disabled),
+		problems: newProblems(config.Logger, config.Settings.Scanning.Disabled, config.Places),
 		schedule: discovery.ScanSchedule{MaxInterval: config.Settings.Scanning.Interval},
 		active:   map[string]*Resource{}, stopping: map[string]struct{}{}, children: map[childScope]*ChildStream{},
 	}

@@ -1,0 +1,10 @@
+# The image of the bundle: docker build -f bundle.Dockerfile --tag registry.example.com/kopf-manager-bundle:v0.1.0 .
+FROM scratch
+LABEL operators.operatorframework.io.bundle.mediatype.v1=registry+v1
+LABEL operators.operatorframework.io.bundle.manifests.v1=manifests/
+LABEL operators.operatorframework.io.bundle.metadata.v1=metadata/
+LABEL operators.operatorframework.io.bundle.package.v1=kopf-manager
+LABEL operators.operatorframework.io.bundle.channels.v1=candidate
+LABEL operators.operatorframework.io.bundle.channel.default.v1=candidate
+COPY manifests /manifests/
+COPY metadata /metadata/

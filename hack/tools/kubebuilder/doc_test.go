@@ -1,0 +1,2 @@
+// Package kubebuilder tests the plugin of kubebuilder with kubebuilder itself.
+package kubebuilder

@@ -1,0 +1,85 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// gate lets calls in until it is closed. The zero gate is open.
+type gate struct {
+	mu     sync.Mutex
+	inside int
+	closed bool
+	locked bool          // it stays closed
+	empty  chan struct{} // closed when the last call has left a closed gate
+	opened chan struct{} // closed when the gate opens again, or is locked
+}
+
+// errLocked means that a call has come too late.
+var errLocked = errors.New("the operator ends for its changed files: the next one makes the call")
+
+// enter waits until the gate is open. The context of a call ends with the operator.
+func (g *gate) enter(ctx context.Context) error {
+	for {
+		g.mu.Lock()
+		if g.locked {
+			g.mu.Unlock()
+			return errLocked
+		}
+		if !g.closed {
+			g.inside++
+			g.mu.Unlock()
+			return nil
+		}
+		opened := g.opened
+		g.mu.Unlock()
+		select {
+		case <-opened:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inside--
+	if g.closed && g.inside == 0 {
+		close(g.empty)
+	}
+}
+
+// lock turns calls away that wait at a closed gate, and those that come.
+func (g *gate) lock() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed && !g.locked {
+		g.locked = true
+		close(g.opened)
+	}
+}
+
+// close closes the gate, and waits until no call is inside.
+func (g *gate) close(ctx context.Context) error {
+	g.mu.Lock()
+	g.closed = true
+	g.empty = make(chan struct{})
+	g.opened = make(chan struct{})
+	if g.inside == 0 {
+		close(g.empty)
+	}
+	empty := g.empty
+	g.mu.Unlock()
+	select {
+	case <-empty:
+		return nil
+	case <-ctx.Done():
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.closed = false
+		close(g.opened)
+		return context.Cause(ctx)
+	}
+}
