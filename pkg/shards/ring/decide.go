@@ -52,7 +52,7 @@ func (r *Ring) decideLocked(lasting, handling context.Context) (lines []string, 
 		r.assignment = assignment{members, shards.Assign(r.config.Division.Number, members)}
 	}
 
-	var drained shards.Set
+	var drained, awaited shards.Set
 	for shard, name := range r.names.shards {
 		mine := r.joined && !r.left && r.assignment.holders[shard] == r.config.Identity
 		known, claim := r.view.leases[name], r.view.claim(name)
@@ -63,6 +63,7 @@ func (r *Ring) decideLocked(lasting, handling context.Context) (lines []string, 
 		case t == nil && mine && available:
 			r.start(lasting, handling, shard)
 		case t == nil && mine:
+			awaited = awaited.With(shard)
 			until(claim.expires())
 		case t == nil && held: // an answer was lost, or the Lease
 			until(r.aside(name, now, func() error { return r.put(lasting, name, known, "") }))
@@ -88,6 +89,11 @@ func (r *Ring) decideLocked(lasting, handling context.Context) (lines []string, 
 	}
 	lines, at := r.news.lines(r.held(), now, r.leaving)
 	until(at)
+	waiting, at := r.news.waiting(awaited, now)
+	until(at)
+	if waiting != "" {
+		lines = append(lines, waiting)
+	}
 	switch {
 	case drained.Len() > 0 && r.left:
 		lines = append(lines, fmt.Sprintf("This replica gives up %s, because it stops.", inWords(drained)))

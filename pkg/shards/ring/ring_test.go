@@ -313,6 +313,33 @@ func TestWallClockCounts(t *testing.T) {
 	}
 }
 
+func TestLongWaitsAreToldOnce(t *testing.T) {
+	var n news
+	now := time.Now()
+	var told []string
+	wait := func(after time.Duration, awaited shards.Set) {
+		if line, _ := n.waiting(awaited, now.Add(after)); line != "" {
+			told = append(told, strings.SplitAfter(line, ".")[0])
+		}
+	}
+	wait(0, shards.SetOf(1, 2))
+	wait(4*time.Second, shards.SetOf(1, 2))
+	wait(5*time.Second, shards.SetOf())
+	wait(6*time.Second, shards.SetOf(3, 4))
+	wait(10*time.Second, shards.SetOf(3, 4))
+	wait(11*time.Second, shards.SetOf(4))
+	wait(20*time.Second, shards.SetOf(4))
+	wait(21*time.Second, shards.SetOf())
+	wait(22*time.Second, shards.SetOf(5))
+	wait(27*time.Second, shards.SetOf(5))
+	if want := []string{"This replica waits for the shard 4.", "This replica waits for the shard 5."}; !slices.Equal(told, want) {
+		t.Errorf("got %q", told)
+	}
+	if _, next := (&news{}).waiting(shards.SetOf(1), now); !next.Equal(now.Add(patience)) {
+		t.Errorf("looks again at %s", next)
+	}
+}
+
 func TestNewsAreTold(t *testing.T) {
 	var n news
 	now := time.Now()

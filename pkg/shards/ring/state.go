@@ -81,11 +81,36 @@ func (r *Ring) State() State {
 // settling is how long a change is not logged, because others belong to it.
 const settling = time.Second
 
+// patience is how long this replica waits for shards without a word. Moves between replicas that live take less.
+const patience = 5 * time.Second
+
 // news is what the log does not say yet.
 type news struct {
 	told  shards.Set // what is handled, as the log says
 	lost  shards.Set
 	since time.Time // when the first change was that the log does not say, or zero
+
+	waits     time.Time // since when this replica waits for shards that others hold, or zero
+	waitsTold bool
+}
+
+// waiting returns what must be logged about the shards that this replica waits for, and when there will be more, or zero.
+func (n *news) waiting(awaited shards.Set, now time.Time) (line string, next time.Time) {
+	if awaited.Len() == 0 {
+		n.waits, n.waitsTold = time.Time{}, false
+		return "", time.Time{}
+	}
+	if n.waits.IsZero() {
+		n.waits = now
+	}
+	if n.waitsTold {
+		return "", time.Time{}
+	}
+	if next := n.waits.Add(patience); now.Before(next) {
+		return "", next
+	}
+	n.waitsTold = true
+	return fmt.Sprintf("This replica waits for %s. Other replicas hold the Leases until they have given them up, or, if they have died, until the Leases expire.", inWords(awaited)), time.Time{}
 }
 
 // lines returns what must be logged now, and when there will be more, or zero.
@@ -111,7 +136,7 @@ func (n *news) lines(held shards.Set, now time.Time, leaving bool) (lines []stri
 	case changed:
 		lines = append(lines, fmt.Sprintf("This replica handles %s.", inWords(held)))
 	}
-	*n = news{told: held}
+	n.told, n.lost, n.since = held, shards.Set{}, time.Time{}
 	return lines, time.Time{}
 }
 

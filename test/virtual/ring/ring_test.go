@@ -333,6 +333,34 @@ func TestDeadReplicasGiveWay(t *testing.T) {
 	})
 }
 
+// A replica that starts when all others were killed cannot know that, and says for what it waits. One that joins others which
+// live says nothing of the kind.
+func TestReplicaSaysForWhichShardsItWaits(t *testing.T) {
+	const waits = "This replica waits for the shards "
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 16)
+		a := w.start("a")
+		w.advance(10 * time.Second)
+		b := w.start("b")
+		w.advance(20 * time.Second)
+		a.kill()
+		b.kill()
+		c := w.start("c")
+		w.advance(leaseDuration / 2)
+		if c.count(waits) != 1 || c.held().Len() > 0 {
+			t.Errorf("%d lines, and the shards %s", c.count(waits), c.held())
+		}
+		w.advance(leaseDuration)
+		if c.count(waits) != 1 || c.held().Len() != 16 {
+			t.Errorf("%d lines, and the shards %s", c.count(waits), c.held())
+		}
+		if quiet := a.count("waits for") + b.count("waits for"); quiet > 0 {
+			t.Errorf("%d lines of replicas that need not wait long", quiet)
+		}
+		w.end()
+	})
+}
+
 // Another client takes the gate, as a leader could if this replica was not heard of for long.
 func TestReplicaThatLosesTheGateLosesAllShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
