@@ -40,10 +40,10 @@ func backgroundSteps(m *measurement) []step {
 }
 
 func (m *measurement) warmBackground(ctx context.Context) error {
-	if _, err := m.createAndSettle(ctx, warmUp); err != nil {
+	if _, err := m.createAndSettle(ctx, m.warmUp()); err != nil {
 		return err
 	}
-	_, err := m.deleteAndSettle(ctx, warmUp)
+	_, err := m.deleteAndSettle(ctx, m.warmUp())
 	if err == nil {
 		m.backgroundFigures.Empty, err = m.leastMemory()
 	}

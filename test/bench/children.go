@@ -72,7 +72,7 @@ func childrenSteps(m *measurement) []step {
 
 // warmChildren creates and deletes some objects with their children: there is no garbage collector.
 func (m *measurement) warmChildren(ctx context.Context) error {
-	for _, burst := range []burst{m.creation(warmUp), m.deletion(warmUp)} {
+	for _, burst := range []burst{m.creation(m.warmUp()), m.deletion(m.warmUp())} {
 		if err := m.runBurst(ctx, burst); err != nil {
 			return err
 		}

@@ -20,8 +20,8 @@ import (
 )
 
 // warmUp is the number of objects that an operator handles before it is measured, so
-// that its connections are open and its code is loaded.
-const warmUp = 100
+// that its connections are open and its code is loaded: not more than are measured.
+func (o options) warmUp() int { return min(100, o.objects) }
 
 // measurement measures one subject on a separate control plane.
 type measurement struct {
@@ -154,7 +154,7 @@ func (m *measurement) start(ctx context.Context) (err error) {
 // warm creates and deletes some objects, and measures the memory of the operator
 // without objects.
 func (m *measurement) warm(ctx context.Context) error {
-	for _, burst := range []burst{m.creation(warmUp), m.deletion(warmUp)} {
+	for _, burst := range []burst{m.creation(m.warmUp()), m.deletion(m.warmUp())} {
 		if err := m.runBurst(ctx, burst); err != nil {
 			return err
 		}

@@ -161,7 +161,7 @@ func (m *measurement) quietReplicas(ctx context.Context) (samples []sample, err 
 
 // warmReplicas creates and deletes some objects, and measures the memory without objects.
 func (m *measurement) warmReplicas(ctx context.Context) error {
-	for _, burst := range []burst{m.creation(warmUp), m.deletion(warmUp)} {
+	for _, burst := range []burst{m.creation(m.warmUp()), m.deletion(m.warmUp())} {
 		if err := m.runBurst(ctx, burst); err != nil {
 			return err
 		}

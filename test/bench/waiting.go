@@ -65,10 +65,10 @@ func (m *measurement) warmWaiting(ctx context.Context) error {
 	if err := m.handlersWait(0); err != nil {
 		return err
 	}
-	if err := m.runBurst(ctx, m.creation(warmUp)); err != nil {
+	if err := m.runBurst(ctx, m.creation(m.warmUp())); err != nil {
 		return err
 	}
-	return m.runBurst(ctx, m.deletion(warmUp))
+	return m.runBurst(ctx, m.deletion(m.warmUp()))
 }
 
 // wave measures a number of objects whose handlers wait for some seconds.

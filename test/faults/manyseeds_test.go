@@ -2,4 +2,4 @@
 
 package faults
 
-const defaultSeeds = 200
+const defaultSeeds = 60
