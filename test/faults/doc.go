@@ -75,7 +75,7 @@
 //	the writes are bounded, and nothing is written when objects at rest are listed again
 //	the framework never panics
 //
-// With -sharing, in some storms, the operators share the objects by shards (stormshards_test.go). One operator comes while the last one works
+// In some storms, the operators share the objects by shards (stormshards_test.go). One operator comes while the last one works
 // still, which dies or stops some time later: its objects move, in the middle of whatever happens to them. In addition:
 //
 //	an object is handled by one operator at a time, and has one daemon in all of them

@@ -292,9 +292,6 @@ func (s *storm) report() {
 // replay returns the command that repeats the storm.
 func (s *storm) replay() string {
 	flags := ""
-	if *sharing {
-		flags += " -sharing"
-	}
 	if *serving {
 		flags += " -serving"
 	}

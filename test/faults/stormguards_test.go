@@ -121,7 +121,7 @@ const guardSeeds = "200"
 // firstBreach makes storms, and returns the first violation, or "". It reports whether the code
 // without the guard was called.
 func firstBreach(t *testing.T, storms *exec.Cmd) (breach string, called bool) {
-	storms.Args = append(storms.Args, "-test.run", "^TestVirtualStorm$", "-test.timeout", "5m", "-virtual-seeds", guardSeeds, "-share", "1/1", "-sharing", "-until-failure")
+	storms.Args = append(storms.Args, "-test.run", "^TestVirtualStorm$", "-test.timeout", "5m", "-virtual-seeds", guardSeeds, "-share", "1/1", "-until-failure")
 	storms.Dir = filepath.Join(root(t), "test", "faults")
 	output, err := storms.CombinedOutput()
 	breach = string(failedSeed.Find(output))

@@ -15,8 +15,6 @@ var (
 	seeds    = flag.Uint64("seeds", 8, "the number of storms without another flag, from seed 1")
 	// serving is not set by default: another test plays some of these storms.
 	serving = flag.Bool("serving", false, "let workers have the handlers of changes, as with kopf serve")
-	// sharing is not set by default: the oracle expects too much when an object moves away and back.
-	sharing = flag.Bool("sharing", false, "let operators share the objects by shards in a third of the storms")
 	hasty   = flag.Bool("until-failure", false, "end all storms when one of them fails")
 )
 

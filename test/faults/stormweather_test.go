@@ -73,7 +73,7 @@ func (s *storm) forecast() {
 	}
 	s.ordered = s.dice("ordered").IntN(3) == 0
 	s.elects = dice.IntN(3) == 0 && !s.rivals && !s.steady && !s.pauses
-	if *sharing && s.dice("shards").IntN(3) == 0 && !s.elects && !s.rivals && !s.pauses {
+	if s.dice("shards").IntN(3) == 0 && !s.elects && !s.rivals && !s.pauses {
 		s.shards = stormShards
 		s.kopf, s.steps = false, false // both are for objects that no operator handles
 	}

@@ -81,7 +81,7 @@ func shareStorms(t *testing.T, seeds uint64, serving bool) {
 	for first := range step {
 		processes.Go(func() {
 			process := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestVirtualStorm$", "-test.timeout", limit.String(),
-				"-virtual-seeds", fmt.Sprint(seeds), "-share", fmt.Sprintf("%d/%d", first+1, step), fmt.Sprintf("-sharing=%t", *sharing), fmt.Sprintf("-serving=%t", serving))
+				"-virtual-seeds", fmt.Sprint(seeds), "-share", fmt.Sprintf("%d/%d", first+1, step), fmt.Sprintf("-serving=%t", serving))
 			process.Env = append(os.Environ(), "GOMAXPROCS=1", testenv.Server+"="+testenv.InMemory)
 			if output, err := process.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, output)
