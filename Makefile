@@ -7,7 +7,6 @@ CLUSTER   ?= temporary
 PACKAGES  ?= ./...
 TIMEOUT   ?= 15m
 FUZZTIME  ?= 10s
-SMOKETIME ?= 500x
 DURATION  ?= 1h
 SEEDS     ?= 10000
 LATENCY   ?= 200ms
@@ -53,9 +52,6 @@ test e2e test-memory test-latency test-oldest: export GOGC := $(or $(GOGC),300)
 
 .PHONY: test
 test: envtest-assets ## Run all tests, including those on a real API server (PACKAGES, TESTFLAGS)
-ifeq ($(PACKAGES),./...)
-	@hack/fuzz.sh $(SMOKETIME) ./pkg/webhook # input from the network; a number of calls, because Go fails at the end of a time under load
-endif
 ifeq ($(PACKAGES),./...)
 	@$(HUGO) version # the tests of the site need it; its first build takes minutes
 endif

@@ -1,7 +1,6 @@
 #!/bin/sh
 # Fuzzes all fuzz targets of the packages, one after the other, because the go
-# command takes one at a time: hack/fuzz.sh TIME PACKAGE... The TIME is a duration,
-# or a number of calls, as in 500x.
+# command takes one at a time: hack/fuzz.sh TIME PACKAGE...
 set -eu
 time=$1
 shift
