@@ -16,6 +16,9 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		os.Exit(operate(role)) // the tests start this binary as operators
 	}
+	if word := os.Getenv(answersVariable); word != "" {
+		os.Exit(beHandlers(word)) // which start it as handlers
+	}
 	if os.Getenv(profiledVariable) != "" {
 		os.Exit(serveProfiles(os.Args[1:])) // and as a program outside
 	}
@@ -46,7 +49,7 @@ func TestOperatorsWriteEquallyOftenAndNothingAtRest(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	var log shared
-	subjects := []string{ours, theirs}
+	subjects := []string{ours, theirs, oursWorker, oursRun}
 	err := run(t.Context(), []string{"-n", "20", "-window", "2s", "-json", "-subjects", strings.Join(subjects, ",")}, &out, &log)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &log)

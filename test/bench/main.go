@@ -23,6 +23,9 @@ func main() {
 	if role := os.Getenv(roleVariable); role != "" {
 		os.Exit(operate(role))
 	}
+	if word := os.Getenv(answersVariable); word != "" {
+		os.Exit(beHandlers(word))
+	}
 	ctrl.SetLogger(logr.Discard()) // of the control plane
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -95,7 +98,7 @@ func parse(arguments []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.memory, "memory", false, "measure with the API server of the test kit, in memory: for numbers of objects that a real one on this machine is too slow for")
 	flags.IntVar(&o.moved, "moved", 10_000, "with -shards: number of objects when a replica joins, and when one is killed; -n, if that is more")
 	flags.StringVar(&o.profiles, "profile", "", "directory for CPU and heap profiles of the operators (default: no profiles)")
-	flags.StringVar(&o.subjects, "subjects", "", "comma-separated list of subjects to measure, of "+strings.Join(subjectNames(), ", ")+" (default: all except "+oursTyped+" and those of -waiting and -children)")
+	flags.StringVar(&o.subjects, "subjects", "", "comma-separated list of subjects to measure, of "+strings.Join(subjectNames(), ", ")+" (default: all except "+oursTyped+", "+oursWorker+", "+oursRun+", and those of -waiting and -children)")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON instead of tables")
 	if err := flags.Parse(arguments); err != nil {
 		return o, err

@@ -45,6 +45,8 @@ const (
 	theirs        = "handwritten"
 	theirsEvents  = "handwritten+events"
 	oursTyped     = "kopf-typed"
+	oursWorker    = "kopf-worker"
+	oursRun       = "kopf-run"
 	without       = "without"
 	timers        = "timers"
 	daemons       = "daemons"
@@ -90,6 +92,8 @@ var subjects = map[string]subject{
 	ours:         {"this project, without Kubernetes events", handledByUs, kopfOperator{}.run, changeSteps, backgroundOperator{}},
 	oursEvents:   {"this project, with default settings", handledByUs, kopfOperator{events: true}.run, changeSteps, backgroundOperator{}},
 	oursTyped:    {"this project with typed handlers, without Kubernetes events", handledByUs, kopfOperator{typed: true}.run, changeSteps, backgroundOperator{}},
+	oursWorker:   {"kopf serve, with a worker that answers at once", handledByUs, servedOperator{"worker"}.run, changeSteps, backgroundOperator{}},
+	oursRun:      {"kopf serve, with a program for each call, whose CPU time counts", handledByUs, servedOperator{"run"}.run, changeSteps, backgroundOperator{}},
 	theirs:       {"hand-written on controller-runtime, without Kubernetes events", handledByThem, handwritten{}.run, changeSteps, backgroundOperator{}},
 	theirsEvents: {"hand-written on controller-runtime, with one event per handled change", handledByThem, handwritten{events: true}.run, changeSteps, backgroundOperator{}},
 

@@ -22,6 +22,15 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(spent.Nano()), nil
 }
 
+// childrenTime returns the CPU time of the processes that this one has waited for.
+func childrenTime() (time.Duration, error) {
+	var spent unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &spent); err != nil {
+		return 0, fmt.Errorf("reading the CPU time of the programs: %w", err)
+	}
+	return time.Duration(spent.Utime.Nano() + spent.Stime.Nano()), nil
+}
+
 // residentMemory returns the anonymous part of the resident set. The other part is the
 // program file, whose pages depend on the code that has run, and which the system drops
 // when it needs memory.
