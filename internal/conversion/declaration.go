@@ -47,7 +47,12 @@ type Pair struct {
 
 // New declares a conversion from one version to another.
 func New(sel selector.Selector, from, to string, convert Function) (*Declaration, error) {
-	d := &Declaration{Selector: sel, From: from, To: to, DeclaredAt: function.Caller(), convert: convert}
+	return NewAt(function.Caller(), sel, from, to, convert)
+}
+
+// NewAt is New for a conversion that is declared at a place outside the source: in a file that the program reads.
+func NewAt(place string, sel selector.Selector, from, to string, convert Function) (*Declaration, error) {
+	d := &Declaration{Selector: sel, From: from, To: to, DeclaredAt: place, convert: convert}
 	var problems []error
 	if err := sel.Err(); err != nil {
 		problems = append(problems, err)

@@ -155,7 +155,12 @@ func Mutate(sel selector.Selector, fn Function, options ...AdmissionOption) (*De
 
 // ForConditions declares that the status of the objects has the standard conditions.
 func ForConditions(sel selector.Selector, of runtime.Object) (*Declaration, error) {
-	d := &Declaration{ID: "kopf.Conditions()", Kind: Conditions, Selector: sel, Object: of, DeclaredAt: function.Caller()}
+	return ForConditionsAt(function.Caller(), sel, of)
+}
+
+// ForConditionsAt is ForConditions for a declaration at a place outside the source: in a file that the program reads.
+func ForConditionsAt(place string, sel selector.Selector, of runtime.Object) (*Declaration, error) {
+	d := &Declaration{ID: "kopf.Conditions()", Kind: Conditions, Selector: sel, Object: of, DeclaredAt: place}
 	d.addProblem(sel.Err())
 	d.validateSelector()
 	return checked(d)

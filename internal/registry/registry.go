@@ -74,6 +74,11 @@ func (r *Registry) Add(d *handler.Declaration, err error) {
 	r.declarations = append(r.declarations, d)
 }
 
+// AddConditions declares that the status of the objects has the standard conditions, at a place outside the source.
+func (r *Registry) AddConditions(place string, sel selector.Selector) {
+	r.Add(handler.ForConditionsAt(place, sel, nil))
+}
+
 // Activities returns the handlers of the operator itself in their order. Handlers returns
 // the mistakes in them.
 func (r *Registry) Activities() Handlers {

@@ -16,9 +16,11 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
+	"github.com/kopf-go/kopf/internal/conversion"
 	"github.com/kopf-go/kopf/pkg/events/handlerlog"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/diff"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/serve/document"
 	"github.com/kopf-go/kopf/pkg/serve/protocol"
@@ -36,6 +38,7 @@ type handler struct {
 	timeout  time.Duration // of one call
 	errors   string        // what the file says about them
 	startups *startups     // of its worker; nil without one
+	indices  []string      // that each call has
 
 	// parent is the call that has declared the sub-handler; its zero value for all other handlers.
 	parent parent
@@ -55,7 +58,7 @@ func newHandler(p *Program, of *served, d *document.Declaration, caller protocol
 	}
 	return &handler{
 		program: p, caller: caller, id: d.ID, function: function, field: d.Field, dir: of.Dir, timeout: callTimeout(of, d), errors: d.Errors,
-		startups: of.startups[d.Worker],
+		startups: of.startups[d.Worker], indices: d.Indices,
 	}
 }
 
@@ -76,7 +79,10 @@ type retried interface {
 // newCall returns a call without an object.
 func (h *handler) newCall(kind protocol.Kind, param any) *protocol.Call {
 	id := strconv.FormatUint(h.program.calls.Add(1), 10)
-	return &protocol.Call{Version: protocol.Version, ID: id, Handler: h.id, Function: h.function, Kind: kind, Parent: h.parent.id, Field: h.field, Param: param}
+	return &protocol.Call{
+		Version: protocol.Version, ID: id, Handler: h.id, Function: h.function, Kind: kind, Parent: h.parent.id, Field: h.field, Param: param,
+		Indices: h.program.indices.entries(h.indices),
+	}
 }
 
 // about returns a call about an object.
@@ -199,7 +205,9 @@ var errCallTimeout = errors.New("the call takes too long")
 // ask makes a call, and returns its reply. The error says how the handler is tried again.
 func (h *handler) ask(ctx context.Context, call *protocol.Call, during *protocol.Conversation) (*protocol.Reply, error) {
 	if call.Kind != protocol.Daemon {
-		if h.parent.id == "" && call.Resource != nil { // the sub-handlers of a handler are inside the gate together
+		// An index is lost at the end anyway, and everything else waits for it.
+		isGated := call.Resource != nil && call.Kind != protocol.Index
+		if h.parent.id == "" && isGated { // the sub-handlers of a handler are inside the gate together
 			if err := h.program.gate.enter(ctx); err != nil {
 				return nil, err
 			}
@@ -348,6 +356,9 @@ func (h *handler) callSubhandlers(ctx context.Context, c *kopf.Change, of parent
 	if err != nil {
 		return kopf.Permanent(err)
 	}
+	if err := h.program.checkIndices(declared); err != nil {
+		return kopf.Permanent(err)
+	}
 	for _, d := range declared {
 		function := d.Function
 		if function == "" {
@@ -355,6 +366,7 @@ func (h *handler) callSubhandlers(ctx context.Context, c *kopf.Change, of parent
 		}
 		part := &handler{
 			program: h.program, caller: h.caller, id: h.id + "/" + d.ID, function: function, field: d.Field, dir: h.dir, timeout: h.timeout, parent: of,
+			indices: d.Indices,
 		}
 		c.Subhandler(d.ID, part.change, changeOptions(d, append([]kopf.Option{kopf.DeclaredAt(d.Place)}, commonOptions(d)...))...)
 	}
@@ -408,7 +420,7 @@ func (h *handler) task(ctx context.Context, t *kopf.Task) error {
 		return err
 	}
 	addAttempt(call, t)
-	call.Children = childrenOf(t)
+	call.Children = rawOf(t.Children())
 	during := h.conversation(ctx, t.Logger())
 	during.Stopped = t.Stopped()
 	during.StopReason = func() string { return t.StopReason().String() }
@@ -418,7 +430,7 @@ func (h *handler) task(ctx context.Context, t *kopf.Task) error {
 		if err != nil { // it came as JSON
 			data = nil
 		}
-		return data, childrenOf(t)
+		return data, rawOf(t.Children())
 	}
 	during.Write = func(ctx context.Context, edit *protocol.Edit) error {
 		if err := requestChanges(t, edit.Patch, edit.Operations, edit.Conditions); err != nil {
@@ -439,12 +451,113 @@ func (h *handler) task(ctx context.Context, t *kopf.Task) error {
 	return apply(ctx, t, reply.Answer)
 }
 
-func childrenOf(t *kopf.Task) []any {
+func rawOf(children []*object.Body) []any {
 	var all []any
-	for _, child := range t.Children() {
+	for _, child := range children {
 		all = append(all, child.Raw())
 	}
 	return all
+}
+
+// child handles a change of a child.
+func (h *handler) child(ctx context.Context, c *kopf.ChildChange) error {
+	call, err := h.about(protocol.Child, c)
+	if err == nil {
+		err = addTransition(call, c)
+	}
+	if err == nil && c.Child() != nil {
+		call.Child, err = c.Child().JSON()
+	}
+	if err != nil {
+		return err
+	}
+	addAttempt(call, c)
+	call.Children = rawOf(c.Children())
+	call.Initial = c.Initial()
+	call.Moved = c.Moved()
+	reply, err := h.ask(ctx, call, h.conversation(ctx, c.Logger()))
+	if err != nil {
+		return err
+	}
+	return apply(ctx, c, reply.Answer)
+}
+
+// drift decides what becomes of the changes that others have made to a child.
+func (h *handler) drift(ctx context.Context, c *kopf.Drift) (kopf.Resolution, error) {
+	restore := kopf.RestoreDrift()
+	call, err := h.about(protocol.Drifted, c)
+	if err != nil {
+		return restore, err
+	}
+	addAttempt(call, c)
+	call.Drift = &protocol.Drift{EnsuredBy: c.EnsuredBy(), Kind: c.Key().GroupKind.String(), Namespace: c.Key().Namespace, Name: c.Key().Name, Deleted: c.Deleted()}
+	if !c.Deleted() {
+		call.Child, err = c.Child().JSON()
+	}
+	for _, field := range c.Fields() {
+		drifted := protocol.DriftedField{Path: field.Path, Manager: field.Manager}
+		if !field.Since.IsZero() {
+			drifted.Since = &field.Since
+		}
+		err = errors.Join(err, addValue(&drifted.Wanted, field.Wanted), addValue(&drifted.Found, field.Found))
+		call.Drift.Fields = append(call.Drift.Fields, drifted)
+	}
+	if err != nil {
+		return restore, fmt.Errorf("the drift of the child cannot be encoded: %w", err)
+	}
+	reply, err := h.ask(ctx, call, h.conversation(ctx, c.Logger()))
+	if err != nil {
+		return restore, err
+	}
+	if err := apply(ctx, c, reply.Answer); err != nil {
+		return restore, err
+	}
+	all, fields, err := reply.Accepts()
+	switch {
+	case err != nil:
+		return restore, err
+	case all:
+		return kopf.AcceptDrift(), nil
+	default:
+		return kopf.AcceptFields(fields...), nil
+	}
+}
+
+// addValue encodes a value if it is known and exists.
+func addValue(to *json.RawMessage, value object.Value) error {
+	if !value.Exists() || !value.Known() {
+		return nil
+	}
+	var err error
+	*to, err = json.Marshal(value.Any())
+	return err
+}
+
+// convert converts an object from one version to another.
+func (h *handler) convert(ctx context.Context, c *conversion.Call, param any) error {
+	call := h.newCall(protocol.Convert, param)
+	call.Namespace = c.Object.GetNamespace()
+	call.Name = c.Object.GetName()
+	call.UID = string(c.Object.GetUID())
+	call.From = c.From
+	call.To = c.To
+	var err error
+	call.Object, err = json.Marshal(c.Object.Object)
+	if err != nil {
+		return fmt.Errorf("the object cannot be encoded: %w", err)
+	}
+	reply, err := h.ask(ctx, call, &protocol.Conversation{Log: logTo(c.Logger)})
+	if err != nil {
+		return err
+	}
+	if err := failure(reply.Error); err != nil {
+		return err
+	}
+	if reply.Object == nil {
+		return errors.New("the answer of the conversion has no object: return the whole object of the other version")
+	}
+	c.Object.Object = reply.Object
+	return nil
 }
 
 // children returns the children that must exist.

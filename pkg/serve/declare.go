@@ -1,14 +1,17 @@
 package serve
 
 import (
+	"context"
+
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"github.com/kopf-go/kopf/internal/conversion"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/serve/document"
 )
 
 // declare declares a handler.
-func declare(r *kopf.Registry, d *document.Declaration, h *handler) {
+func declare(r *kopf.Registry, d *document.Declaration, h *handler, all indices) {
 	common := append([]kopf.Option{kopf.ID(d.ID), kopf.DeclaredAt(d.Place)}, commonOptions(d)...)
 	switch d.Kind {
 	case document.Create:
@@ -28,7 +31,16 @@ func declare(r *kopf.Registry, d *document.Declaration, h *handler) {
 	case document.Daemon:
 		r.Daemon(d.Resource, h.task, backgroundOptions(d, common)...)
 	case document.Ensure:
-		r.Ensure(d.Resource, h.children, childOptions(d, common)...)
+		r.Ensure(d.Resource, h.children, childOptions(d, common, all)...)
+	case document.Index:
+		kopf.FillIndex(r, all[d.ID], d.Resource, h.index, append(common, fieldOptions(d)...)...)
+	case document.Child:
+		r.OnChild(d.Resource, d.Children, h.child, childOptions(d, common, all)...)
+	case document.Drift:
+		r.OnDrift(d.Resource, h.drift, childOptions(d, common, all)...)
+	case document.Convert:
+		converter := func(ctx context.Context, c *conversion.Call) error { return h.convert(ctx, c, d.Param) }
+		r.Declarations().AddConversion(conversion.NewAt(d.Place, d.Resource, d.From, d.To, converter))
 	case document.Validate:
 		r.OnValidate(d.Resource, h.validate, admissionOptions(d, common)...)
 	case document.Mutate:
@@ -127,6 +139,9 @@ func changeOptions(d *document.Declaration, common []kopf.Option) []kopf.ChangeO
 	if d.Baseline {
 		all = append(all, kopf.Baseline())
 	}
+	if len(d.Rollout) > 0 {
+		all = append(all, kopf.Rollout(d.Rollout...))
+	}
 	if d.Optional {
 		all = append(all, kopf.Optional())
 	}
@@ -202,7 +217,7 @@ func admissionOptions(d *document.Declaration, common []kopf.Option) []kopf.Admi
 	return all
 }
 
-func childOptions(d *document.Declaration, common []kopf.Option) []kopf.ChildOption {
+func childOptions(d *document.Declaration, common []kopf.Option, known indices) []kopf.ChildOption {
 	all := convert[kopf.ChildOption](common)
 	if d.AllowEmpty {
 		all = append(all, kopf.AllowEmpty())
@@ -218,6 +233,15 @@ func childOptions(d *document.Declaration, common []kopf.Option) []kopf.ChildOpt
 	}
 	if len(d.Recreate) > 0 {
 		all = append(all, kopf.Recreate(d.Recreate...))
+	}
+	if len(d.WatchIndices) > 0 {
+		all = append(all, kopf.WatchIndex(known.named(d.WatchIndices)...))
+	}
+	if d.ChildLabel != "" {
+		all = append(all, kopf.ChildLabel(d.ChildLabel))
+	}
+	if len(d.EnsuredBy) > 0 {
+		all = append(all, kopf.EnsuredBy(d.EnsuredBy...))
 	}
 	return all
 }

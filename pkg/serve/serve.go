@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/serve/document"
 	"github.com/kopf-go/kopf/pkg/serve/metacontroller"
@@ -48,6 +49,7 @@ type Program struct {
 	gate      gate
 	calls     atomic.Uint64       // for the ids of calls
 	handlers  map[string]*handler // by their keys
+	indices   indices
 	// controllers are those of Metacontroller.
 	controllers []*metacontroller.Controller
 }
@@ -214,8 +216,10 @@ func (p *Program) prepare() error {
 				admission = string(declared.Kind)
 			}
 			claimed := strings.Join([]string{admission, declared.ID, declared.Field}, "\x00")
-			if other, taken := byID[claimed]; taken && p.handlers[key] == nil {
-				problems = append(problems, fmt.Errorf("%s: the id %q is taken by another handler at %s: give one of them another id, or the same program, function, and callTimeout", declared.Place, declared.ID, other.Place))
+			other, taken := byID[claimed]
+			isShared := taken && declared.Kind == document.Index && other.Kind == document.Index // each fills the index
+			if taken && !isShared && p.handlers[key] == nil {
+				problems = append(problems, fmt.Errorf("%s: the id %q is taken by another handler at %s: give one of them another id, or the same program, function, callTimeout, and indices", declared.Place, declared.ID, other.Place))
 				continue
 			}
 			byID[claimed] = declared
@@ -230,7 +234,17 @@ func (p *Program) prepare() error {
 			p.handlers[key] = newHandler(p, d, declared, caller)
 		}
 	}
-	return errors.Join(append(problems, p.prepareControllers())...)
+	p.indices = indicesOf(p.documents)
+	return errors.Join(append(problems, p.checkIndices(nil), p.prepareControllers())...)
+}
+
+// checkIndices returns the mistakes of declarations that name unknown indices: of those of the files, and of some more.
+func (p *Program) checkIndices(more []*document.Declaration) error {
+	all := slices.Clone(more)
+	for _, d := range p.documents {
+		all = append(all, d.declarations...)
+	}
+	return document.CheckIndices(all)
 }
 
 // prepareControllers makes the controllers of Metacontroller.
@@ -267,7 +281,7 @@ func (p *Program) enterHook(ctx context.Context) (leave func(), err error) {
 // key identifies the handler of a declaration: what is called, and under which id.
 func (d *served) key(of *document.Declaration) string {
 	return fmt.Sprintf("%q", []any{
-		d.File, of.ID, of.Field, of.Function, of.Worker, of.CallTimeout,
+		d.File, of.ID, of.Field, of.Function, of.Worker, of.CallTimeout, of.Indices,
 		of.Run.Command, of.Run.Environment, fmt.Sprint(of.Run.Variables), fmt.Sprint(of.Service),
 	})
 }
@@ -299,7 +313,13 @@ func (p *Program) caller(d *served, of *document.Declaration) (protocol.Caller, 
 func (p *Program) Declare(r *kopf.Registry) {
 	for _, d := range p.documents {
 		for _, declared := range d.declarations {
-			declare(r, declared, p.handlers[d.key(declared)])
+			declare(r, declared, p.handlers[d.key(declared)], p.indices)
+		}
+		for _, declared := range d.Conditions {
+			r.Declarations().AddConditions(declared.Place, declared.Resource)
+		}
+		for _, declared := range d.Needs {
+			r.Declarations().AddNeed(registry.Need{Selector: declared.Resource, Verbs: declared.Verbs, DeclaredAt: declared.Place})
 		}
 		for _, declared := range d.Side8 {
 			declareSide8(r, &side8Programs{p, d, declared})
@@ -320,7 +340,7 @@ func (p *Program) ApplySettings(s *kopf.Settings) error {
 	return nil
 }
 
-// ConfigureAdmission sets how the API servers reach the admission handlers, if there are any: as the variables of the pods
+// ConfigureAdmission sets how the API servers reach the admission handlers and the conversions, if there are any: as the variables of the pods
 // say, or else, as on the machine of a developer, at an address of this machine.
 func (p *Program) ConfigureAdmission(s *kopf.Settings) error {
 	declared := p.admissionHandler()
@@ -339,11 +359,11 @@ func (p *Program) ConfigureAdmission(s *kopf.Settings) error {
 	return nil
 }
 
-// admissionHandler returns the first declaration of an admission handler, or nil.
+// admissionHandler returns the first declaration of a handler that the API servers call, or nil.
 func (p *Program) admissionHandler() *document.Declaration {
 	for _, d := range p.documents {
 		for _, declared := range d.declarations {
-			if declared.Kind == document.Validate || declared.Kind == document.Mutate {
+			if declared.Kind == document.Validate || declared.Kind == document.Mutate || declared.Kind == document.Convert {
 				return declared
 			}
 		}

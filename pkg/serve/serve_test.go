@@ -476,6 +476,11 @@ func TestMistakesOfDeclarationsNameTheirPlaces(t *testing.T) {
 		"a wrong id":            {"kopf: v1\nhandlers:\n- {create: a, id: 'a b', run: [a]}", "operator.yaml:3: the create handler \"a b\": "},
 		"an unknown order":      {"kopf: v1\nhandlers:\n- {create: a, id: b, after: c, run: [a]}", "operator.yaml:3: "},
 		"a wrong address":       {"kopf: v1\nhandlers:\n- {create: a, id: b, url: 'example.com'}", `operator.yaml:3: the create handler "b": the url "example.com" must begin with https:// or http://, and a host`},
+		"an unknown index":      {"kopf: v1\nhandlers:\n- {index: a, id: colors, run: [a]}\n- {create: a, id: b, indices: [colours], run: [b]}", `operator.yaml:4: the create handler "b" is about the index "colours", which is not declared: did you mean colors?`},
+		"no index":              {"kopf: v1\nsettings: {name: a}\nhandlers:\n- {ensure: a, id: b, watchIndices: [c], run: [b]}", `operator.yaml:4: the ensure handler "b" is about the index "c", which is not declared: add a handler with index: and this id`},
+		"a one-way conversion":  {"kopf: v1\nhandlers:\n- {convert: a, id: b, from: v1, to: v2, run: [b]}", `operator.yaml:3: `},
+		"a wrong verb":          {"kopf: v1\nneeds:\n- {resource: a, verbs: [Get]}\nhandlers:\n- {create: a, id: b, run: [b]}", `operator.yaml:3: kopf.Needs for `},
+		"an unknown ensurer":    {"kopf: v1\nsettings: {name: a}\nhandlers:\n- {ensure: a, id: b, run: [b]}\n- {drift: a, id: c, ensuredBy: d, run: [b]}", `operator.yaml:5: `},
 		"a worker of no use":    {"kopf: v1\nworkers: {w: {command: ['./no-such-worker']}}", "operator.yaml:2: the worker w (./no-such-worker) does not work: "},
 	} {
 		t.Run(name, func(t *testing.T) {

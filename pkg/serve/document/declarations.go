@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -27,9 +30,13 @@ const (
 	Event      Kind = "event"
 	Timer      Kind = "timer"
 	Daemon     Kind = "daemon"
+	Index      Kind = "index"
+	Child      Kind = "child"
 	Ensure     Kind = "ensure"
+	Drift      Kind = "drift"
 	Validate   Kind = "validate"
 	Mutate     Kind = "mutate"
+	Convert    Kind = "convert"
 	Startup    Kind = "startup"
 	Cleanup    Kind = "cleanup"
 	Probe      Kind = "probe"
@@ -69,6 +76,7 @@ type Declaration struct {
 	After, AfterFailure []string
 	Revision            string
 	Baseline            bool
+	Rollout             []rollout.Step
 	Optional            bool
 	HoldOnFailure       bool
 	Deleted             bool
@@ -80,6 +88,9 @@ type Declaration struct {
 	Schedule     string
 	TimeZone     string
 	CatchUp      *int
+
+	// Indices are the names of the indices that each call has.
+	Indices []string
 
 	WakeOn              []string
 	WatchChildren       []selector.Selector
@@ -99,6 +110,15 @@ type Declaration struct {
 	WaitReady     bool
 	Prune         []string
 	Recreate      []string
+	// WatchIndices are the names of the indices whose changes call the handler.
+	WatchIndices []string
+
+	// Children are those that a handler of children is called for.
+	Children  selector.Selector
+	EnsuredBy []string
+
+	// From and To are the versions of a conversion.
+	From, To string
 }
 
 // ExponentialBackoff is a pause that doubles.
@@ -122,11 +142,12 @@ var (
 	backgroundKinds = []Kind{Timer, Daemon}
 	admissionKinds  = []Kind{Validate, Mutate}
 	activityKinds   = []Kind{Startup, Cleanup, Probe}
-	fieldKinds      = slices.Concat(changeKinds, backgroundKinds, admissionKinds, []Kind{Event})
-	objectKinds     = slices.Concat(fieldKinds, []Kind{Ensure})
-	retriedKinds    = slices.Concat(changeKinds, backgroundKinds, activityKinds, []Kind{Ensure})
-	limitedKinds    = slices.Concat(changeKinds, backgroundKinds, []Kind{Ensure})
-	allKinds        = slices.Concat(objectKinds, activityKinds)
+	fieldKinds      = slices.Concat(changeKinds, backgroundKinds, admissionKinds, []Kind{Event, Index})
+	objectKinds     = slices.Concat(fieldKinds, []Kind{Ensure, Child, Drift})
+	retriedKinds    = slices.Concat(changeKinds, backgroundKinds, activityKinds, []Kind{Index, Ensure, Child})
+	limitedKinds    = slices.Concat(changeKinds, backgroundKinds, []Kind{Ensure, Child})
+	readingKinds    = slices.Concat(objectKinds, activityKinds)
+	allKinds        = slices.Concat(readingKinds, []Kind{Convert})
 	calledKinds     = slices.DeleteFunc(slices.Clone(allKinds), func(k Kind) bool { return k == Daemon })
 	idleKinds       = []Kind{Timer, Create, Update, Change, Ensure}
 	revisionKinds   = []Kind{Create, Update, Change}
@@ -165,6 +186,9 @@ var options = slices.Concat(
 	of(calledKinds,
 		word[Declaration]{"callTimeout", "How long one call may take. Default: the callTimeout of limits.", durationSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.CallTimeout = r.positive(n) }},
 	),
+	of(readingKinds,
+		word[Declaration]{"indices", "The names of the indices that the handler gets with each call, as they are when the call begins.", textsSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.Indices = r.texts(n) }},
+	),
 	of(objectKinds,
 		word[Declaration]{"labels", "Call the handler only for objects whose labels match all filters.", mapSchema(refSchema("filter")), func(r *reader, n *yaml.Node, d *Declaration) { d.Labels = r.matchers(n, "labels") }},
 		word[Declaration]{"annotations", "Call the handler only for objects whose annotations match all filters.", mapSchema(refSchema("filter")), func(r *reader, n *yaml.Node, d *Declaration) { d.Annotations = r.matchers(n, "annotations") }},
@@ -178,7 +202,7 @@ var options = slices.Concat(
 		word[Declaration]{"new", "Call the handler only if the value of the field after the change matches.", refSchema("filter"), func(r *reader, n *yaml.Node, d *Declaration) { d.New = r.matcher(n) }},
 	),
 	of(retriedKinds,
-		word[Declaration]{"errors", "How to treat errors that are neither temporary nor permanent. Default: temporary.", enumSchema("temporary", "permanent", "ignored"), func(r *reader, n *yaml.Node, d *Declaration) {
+		word[Declaration]{"errors", "How to treat errors that are neither temporary nor permanent. Default: temporary; for an index, ignored.", enumSchema("temporary", "permanent", "ignored"), func(r *reader, n *yaml.Node, d *Declaration) {
 			d.Errors = r.choice(n, "temporary", "permanent", "ignored")
 		}},
 		word[Declaration]{"retries", "The number of attempts in all: 1 is one call and no retry. Default: no limit.", numberSchema(1), func(r *reader, n *yaml.Node, d *Declaration) { d.Retries = r.number(n, 1) }},
@@ -203,12 +227,15 @@ var options = slices.Concat(
 		word[Declaration]{"revision", "A name for the revision of the handler: objects that were handled under another one are handled again.", textSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.Revision = r.nonEmpty(n) }},
 		word[Declaration]{"baseline", "Objects that were handled before the handler had a revision count as handled.", flagSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.Baseline = r.flag(n) }},
 	),
+	of(revisionKinds,
+		word[Declaration]{"rollout", "The steps in which objects are handled again after a change of the revision: numbers of objects, and percentages such as 10%. The last one is repeated. Default: all objects at once.", rolloutSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.Rollout = r.rollout(n) }},
+	),
 	of([]Kind{Delete},
 		word[Declaration]{"optional", "Do not keep objects from being deleted: no finalizer is added, so deletions can be missed.", flagSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.Optional = r.flag(n) }},
 		word[Declaration]{"holdOnFailure", "Keep the object if the handler fails for good. By default, it is released.", flagSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.HoldOnFailure = r.flag(n) }},
 	),
-	of([]Kind{Resume, Daemon},
-		word[Declaration]{"deleted", "Also call the handler for objects that are being deleted. A daemon runs until its object is gone, and does not hold it.", flagSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.Deleted = r.flag(n) }},
+	of([]Kind{Resume, Daemon, Child},
+		word[Declaration]{"deleted", "Also call the handler for objects that are being deleted; a handler of children, for parents that are. A daemon runs until its object is gone, and does not hold it.", flagSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.Deleted = r.flag(n) }},
 	),
 	of(backgroundKinds,
 		word[Declaration]{"initialDelay", "Delay the first call each time the timer or daemon starts.", durationSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.InitialDelay = r.duration(n) }},
@@ -230,13 +257,25 @@ var options = slices.Concat(
 				d.WatchChildren = append(d.WatchChildren, r.resource(item))
 			}
 		}},
-		word[Declaration]{"childLabel", "The label of the children whose value is the uid of their parent. Default: they have owner references.", textSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.ChildLabel = r.nonEmpty(n) }},
 		word[Declaration]{"cancellationBackoff", "How long a daemon may take to stop by itself before it is canceled. It requires cancellationTimeout.", durationSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.CancellationBackoff = r.duration(n) }},
 		word[Declaration]{"cancellationTimeout", "How long a daemon may take to stop after it was canceled. Default: a daemon that must stop is not canceled.", durationSchema(), func(r *reader, n *yaml.Node, d *Declaration) {
 			limit := r.duration(n)
 			d.CancellationTimeout = &limit
 		}},
 		word[Declaration]{"cancellationPolling", "The interval of the warnings about a daemon that does not stop.", durationSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.CancellationPolling = r.duration(n) }},
+	),
+	of([]Kind{Daemon, Child},
+		word[Declaration]{"childLabel", "The label of the children whose value is the uid of their parent. Default: they have owner references.", textSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.ChildLabel = r.nonEmpty(n) }},
+	),
+	of([]Kind{Child},
+		word[Declaration]{"children", "The resource of the children whose changes the handler is called for.", refSchema("resource"), func(r *reader, n *yaml.Node, d *Declaration) { d.Children = r.resource(n) }},
+	),
+	of([]Kind{Drift},
+		word[Declaration]{"ensuredBy", "The ids of the ensure handlers whose children the handler is called for. Default: all of the resource.", textsSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.EnsuredBy = r.texts(n) }},
+	),
+	of([]Kind{Convert},
+		word[Declaration]{"from", "The version that the objects have: v1alpha1.", textSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.From = r.nonEmpty(n) }},
+		word[Declaration]{"to", "The version that the objects get.", textSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.To = r.nonEmpty(n) }},
 	),
 	of(admissionKinds,
 		word[Declaration]{"operations", "The operations that are reviewed. Default: CREATE and UPDATE.", listSchema(enumSchema("CREATE", "UPDATE", "DELETE", "CONNECT")), func(r *reader, n *yaml.Node, d *Declaration) {
@@ -255,6 +294,7 @@ var options = slices.Concat(
 		word[Declaration]{"waitReady", "Apply the children of a wave only when those of the earlier waves are ready.", flagSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.WaitReady = r.flag(n) }},
 		word[Declaration]{"prune", "Protected kinds whose children are deleted when they are no longer returned.", textsSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.Prune = r.texts(n) }},
 		word[Declaration]{"recreate", "Kinds whose children are deleted and created again if a change is refused.", textsSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.Recreate = r.texts(n) }},
+		word[Declaration]{"watchIndices", "The names of the indices whose changes call the handler for all its objects.", textsSchema(), func(r *reader, n *yaml.Node, d *Declaration) { d.WatchIndices = r.texts(n) }},
 	),
 )
 
@@ -284,9 +324,13 @@ var kindWords = []kindWord{
 	{Event, "The resource whose watch events the handler is called for."},
 	{Timer, "The resource for whose objects the handler is called again and again."},
 	{Daemon, "The resource of the objects for which the handler runs as long as they exist."},
+	{Index, "The resource whose objects the handler returns keys and values of. The id is the name of the index."},
+	{Child, "The resource of the parents that the handler is called for when their children change. The operator needs settings.name."},
 	{Ensure, "The resource of the objects whose children the handler returns. The operator needs settings.name."},
+	{Drift, "The resource of the parents whose ensured children others have changed: the handler decides which changes stay."},
 	{Validate, "The resource whose objects the handler validates before they are stored."},
 	{Mutate, "The resource whose objects the handler changes before they are stored."},
+	{Convert, "The custom resource whose objects the handler converts from one version to another."},
 	{Startup, "true: the handler is called when the operator starts."},
 	{Cleanup, "true: the handler is called when the operator ends."},
 	{Probe, "true: the handler is called for the health endpoint."},
@@ -352,7 +396,7 @@ func suggestKind(given []string) string {
 			return fmt.Sprintf(", and has an unknown word, %s%s", word, text)
 		}
 	}
-	return ": add the resource by one of the words create, update, delete, resume, change, event, timer, daemon, ensure, validate, and mutate"
+	return ": add the resource by one of the words create, update, delete, resume, change, event, timer, daemon, index, child, ensure, drift, validate, mutate, and convert"
 }
 
 // decodeOptions decodes the words of a declaration whose kind is known.
@@ -425,6 +469,12 @@ func (r *reader) checkDeclaration(n *yaml.Node, d *Declaration, given map[string
 	if d.Kind == Change && !given["field"] {
 		r.problem(n, "%s has no field: add field: spec.size, for example", d)
 	}
+	if d.Kind == Child && !given["children"] {
+		r.problem(n, "%s has no children: add children: pods, for example", d)
+	}
+	if d.Kind == Convert && !(given["from"] && given["to"]) {
+		r.problem(n, "%s needs both versions: add from: v1alpha1 and to: v1, for example", d)
+	}
 	needs("value", "field")
 	needs("old", "field")
 	needs("new", "field")
@@ -436,7 +486,10 @@ func (r *reader) checkDeclaration(n *yaml.Node, d *Declaration, given map[string
 	needs("tls", "url")
 	needs("bearerTokenFile", "url")
 	needs("baseline", "revision")
-	needs("childLabel", "watchChildren")
+	needs("rollout", "revision")
+	if d.Kind == Daemon {
+		needs("childLabel", "watchChildren")
+	}
 }
 
 // listOf lists words in a sentence.
@@ -455,6 +508,28 @@ func listOf(all []string) string {
 		text += each
 	}
 	return text
+}
+
+// rollout decodes the steps of a rollout.
+func (r *reader) rollout(n *yaml.Node) []rollout.Step {
+	var steps []rollout.Step
+	for _, item := range r.list(n, "rollout") {
+		item = resolve(item)
+		text, isPercentage := strings.CutSuffix(item.Value, "%")
+		percent, err := strconv.Atoi(text)
+		switch {
+		case !isPercentage || item.Kind != yaml.ScalarNode:
+			steps = append(steps, rollout.Then(r.number(item, 1)))
+		case err != nil || percent < 1 || percent > 100:
+			r.problem(item, "the step %s is no percentage from 1%% to 100%%", item.Value)
+		default:
+			steps = append(steps, rollout.ThenPercent(percent))
+		}
+	}
+	if len(steps) == 0 && !r.failed() {
+		r.problem(n, "the rollout has no steps: write [5, 10%%], or leave it out to handle all objects at once")
+	}
+	return steps
 }
 
 // resource decodes a resource: a text as for kubectl, a list as for kopf.Resource, or a mapping.
@@ -489,6 +564,26 @@ var resourceWords = words[selector.Fields]{
 	{"singular", "The singular, such as pod.", textSchema(), func(r *reader, n *yaml.Node, f *selector.Fields) { f.Singular = r.nonEmpty(n) }},
 	{"shortName", "A short name, such as po.", textSchema(), func(r *reader, n *yaml.Node, f *selector.Fields) { f.ShortName = r.nonEmpty(n) }},
 	{"category", "A category, such as all.", textSchema(), func(r *reader, n *yaml.Node, f *selector.Fields) { f.Category = r.nonEmpty(n) }},
+}
+
+// CheckIndices returns the mistakes of declarations that name an index which none of them declares. They are those of
+// all files and workers together.
+func CheckIndices(all []*Declaration) error {
+	r := &reader{}
+	var known []string
+	for _, d := range all {
+		if d.Kind == Index {
+			known = append(known, d.ID)
+		}
+	}
+	for _, d := range all {
+		for _, name := range slices.Concat(d.Indices, d.WatchIndices) {
+			if !slices.Contains(known, name) {
+				r.errs = append(r.errs, fmt.Errorf("%s: %s is about the index %q, which is not declared%s", d.Place, d, name, suggest(name, known, "add a handler with index: and this id")))
+			}
+		}
+	}
+	return r.mistakes()
 }
 
 // ParseHello parses the handlers that a worker declares: a list in JSON, as in a file, each with its place if the worker

@@ -29,6 +29,10 @@ type Document struct {
 	Workers  []*Worker
 	Handlers []*Declaration
 	Side8    []*Side8
+	// Conditions are the resources whose objects have the standard conditions.
+	Conditions []Conditions
+	// Needs are what handlers do with a client.
+	Needs []Need
 	// Controllers are those of Metacontroller.
 	Controllers []*Controller
 
@@ -97,6 +101,19 @@ type Side8 struct {
 	Resource selector.Selector
 	// Apply and Delete have the same environment.
 	Apply, Delete Program
+}
+
+// Conditions says that objects of a resource have the standard conditions.
+type Conditions struct {
+	Place    string
+	Resource selector.Selector
+}
+
+// Need is what handlers do with a client, for the role of the operator.
+type Need struct {
+	Place    string
+	Resource selector.Selector
+	Verbs    []string
 }
 
 // Read reads a file.
@@ -211,6 +228,21 @@ var documentWords = words[Document]{
 			}
 		}
 	}},
+	{"conditions", "The resources whose status.conditions have the outcome of the handlers: Ready, Reconciling, and Stalled.", listSchema(refSchema("resource")), func(r *reader, n *yaml.Node, d *Document) {
+		for _, item := range r.list(n, "conditions") {
+			d.Conditions = append(d.Conditions, Conditions{r.place(item), r.resource(item)})
+		}
+	}},
+	{"needs", "What handlers do with a client, for the roles that rbac and manifests write.", listSchema(refSchema("need")), func(r *reader, n *yaml.Node, d *Document) {
+		for _, item := range r.list(n, "needs") {
+			need := Need{Place: r.place(item)}
+			given := decodeWords(r, item, needWords, &need, "needs")
+			if !given["resource"] || !given["verbs"] {
+				r.problem(item, "an entry of needs has a resource and verbs: {resource: secrets, verbs: [get, list]}")
+			}
+			d.Needs = append(d.Needs, need)
+		}
+	}},
 	{"side8", "Programs by the convention of Side8's operator: they get the fields of an object as variables, and write its status.", listSchema(refSchema("side8")), func(r *reader, n *yaml.Node, d *Document) {
 		for _, item := range r.list(n, "side8") {
 			s := &Side8{Place: r.place(item)}
@@ -221,6 +253,12 @@ var documentWords = words[Document]{
 			d.Side8 = append(d.Side8, s)
 		}
 	}},
+}
+
+// needWords are the words of an entry of needs.
+var needWords = words[Need]{
+	{"resource", "The resource that handlers use.", refSchema("resource"), func(r *reader, n *yaml.Node, need *Need) { need.Resource = r.resource(n) }},
+	{"verbs", "The verbs of RBAC, such as get and list. Those of a subresource have its name in front: status/patch.", textsSchema(), func(r *reader, n *yaml.Node, need *Need) { need.Verbs = r.texts(n) }},
 }
 
 // side8Words are the words of an entry of side8.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/serve/document"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -91,6 +94,76 @@ handlers:
 	}
 }
 
+func TestTheWordsOfOtherKindsAreRead(t *testing.T) {
+	d, err := document.Parse("f.yaml", []byte(`
+kopf: v1
+conditions: [kopfexamples]
+needs:
+- {resource: secrets, verbs: [get, status/patch]}
+handlers:
+- index: pods
+  id: pods_by_node
+  field: spec.nodeName
+  retries: 2
+  indices: others
+  run: [a]
+- child: kopfexamples
+  children: [v1, pods]
+  id: pod_changed
+  childLabel: example.com/owner
+  deleted: true
+  limit: 3
+  run: [a]
+- drift: kopfexamples
+  id: scaled
+  ensuredBy: web
+  run: [a]
+- convert: sites
+  id: turn
+  from: v1alpha1
+  to: v1
+  run: [a]
+- ensure: kopfexamples
+  id: web
+  watchIndices: pods_by_node
+  indices: [pods_by_node]
+  run: [a]
+- update: kopfexamples
+  id: again
+  revision: "2"
+  rollout: [5, 10%, 100%]
+  run: [a]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Conditions) != 1 || d.Conditions[0].Place != "f.yaml:3" || d.Conditions[0].Resource != selector.New("kopfexamples") {
+		t.Errorf("got the conditions %+v", d.Conditions)
+	}
+	if diff := cmp.Diff([]document.Need{{Place: "f.yaml:5", Resource: selector.New("secrets"), Verbs: []string{"get", "status/patch"}}}, d.Needs, cmp.Comparer(func(a, b selector.Selector) bool { return a == b })); diff != "" {
+		t.Errorf("the needs (-want +got):\n%s", diff)
+	}
+	index, child, drift, conversion, ensure, update := d.Handlers[0], d.Handlers[1], d.Handlers[2], d.Handlers[3], d.Handlers[4], d.Handlers[5]
+	if index.Kind != document.Index || index.Field != "spec.nodeName" || index.Retries != 2 || !slices.Equal(index.Indices, []string{"others"}) {
+		t.Errorf("got the index %+v", index)
+	}
+	if child.Kind != document.Child || child.Children != selector.New("v1", "pods") || child.ChildLabel != "example.com/owner" || !child.Deleted || child.Limit != 3 {
+		t.Errorf("got the handler of children %+v", child)
+	}
+	if drift.Kind != document.Drift || !slices.Equal(drift.EnsuredBy, []string{"web"}) {
+		t.Errorf("got the handler of drift %+v", drift)
+	}
+	if conversion.Kind != document.Convert || conversion.From != "v1alpha1" || conversion.To != "v1" {
+		t.Errorf("got the conversion %+v", conversion)
+	}
+	if !slices.Equal(ensure.WatchIndices, []string{"pods_by_node"}) || !slices.Equal(ensure.Indices, []string{"pods_by_node"}) {
+		t.Errorf("got the handler that ensures children %+v", ensure)
+	}
+	if want := []rollout.Step{rollout.First(5), rollout.ThenPercent(10), rollout.ThenPercent(100)}; !slices.Equal(update.Rollout, want) {
+		t.Errorf("got the rollout %+v, want %+v", update.Rollout, want)
+	}
+}
+
 // A mistake is named with its line and the nearest correct word.
 func TestMistakesInFilesAreNamed(t *testing.T) {
 	const run = "\n  run: [./a]\n"
@@ -127,6 +200,17 @@ func TestMistakesInFilesAreNamed(t *testing.T) {
 		"a variable with a value":       {"kopf: v1\nhandlers:\n- {create: a, id: b, run: [a], environment: [A=b]}", "environment has the names of variables that are passed on: put A=b into variables"},
 		"an unknown setting":            {"kopf: v1\nsettings: {execution: {backof: 1}}\nhandlers: []", "f.yaml:2: settings.execution has an unknown word, backof: did you mean backoff?"},
 		"a setting of another type":     {"kopf: v1\nsettings: {peering: {priority: high}}\nhandlers: []", `expected a whole number, not "high"`},
+		"a handler without children":    {"kopf: v1\nhandlers:\n- {child: a, id: b, run: [a]}", `f.yaml:3: the child handler "b" has no children: add children: pods, for example`},
+		"a conversion to nowhere":       {"kopf: v1\nhandlers:\n- {convert: a, id: b, from: v1, run: [a]}", `f.yaml:3: the convert handler "b" needs both versions: add from: v1alpha1 and to: v1, for example`},
+		"a conversion with an index":    {"kopf: v1\nhandlers:\n- {convert: a, id: b, from: v1, to: v2, indices: [c], run: [a]}", `f.yaml:3: the convert handler "b" cannot have indices`},
+		"retries of a decision":         {"kopf: v1\nhandlers:\n- {drift: a, id: b, retries: 3, run: [a]}", `f.yaml:3: the drift handler "b" cannot have retries`},
+		"a limit of an index":           {"kopf: v1\nhandlers:\n- {index: a, id: b, limit: 3, run: [a]}", `f.yaml:3: the index handler "b" cannot have limit`},
+		"a rollout without a revision":  {"kopf: v1\nhandlers:\n- {update: a, id: b, rollout: [5], run: [a]}", `f.yaml:3: the update handler "b" has rollout without revision`},
+		"a rollout of too much":         {"kopf: v1\nhandlers:\n- {update: a, id: b, revision: '1', rollout: [5, 101%], run: [a]}", "f.yaml:3: the step 101% is no percentage from 1% to 100%"},
+		"a rollout of nothing":          {"kopf: v1\nhandlers:\n- {update: a, id: b, revision: '1', rollout: [0], run: [a]}", "f.yaml:3: 0 is too small: it must be at least 1"},
+		"a rollout without steps":       {"kopf: v1\nhandlers:\n- {update: a, id: b, revision: '1', rollout: [], run: [a]}", "f.yaml:3: the rollout has no steps: write [5, 10%]"},
+		"a need without verbs":          {"kopf: v1\nneeds: [{resource: secrets}]\nhandlers: []", "f.yaml:2: an entry of needs has a resource and verbs"},
+		"a need with a wrong word":      {"kopf: v1\nneeds: [{resource: secrets, verb: get}]\nhandlers: []", "f.yaml:2: needs has an unknown word, verb: did you mean verbs?"},
 		"a value that contains itself":  {"kopf: v1\nhandlers:\n- {create: a, id: b, param: &x [*x], run: [a]}", "the value is nested too deeply"},
 		"a filter that contains itself": {"kopf: v1\nhandlers:\n- {create: a, id: b, field: c, value: &x {not: *x}, run: [a]}", "the filter is nested too deeply"},
 		"an unknown storage":            {"kopf: v1\nsettings:\n  persistence:\n    progress: {anotations: {}}\nhandlers: []", "f.yaml:4: settings.persistence.progress has an unknown storage, anotations: did you mean annotations?"},

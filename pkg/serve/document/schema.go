@@ -35,6 +35,14 @@ func durationSchema() schema {
 // textsSchema is that of one text, or of a list.
 func textsSchema() schema { return schema{"anyOf": []schema{textSchema(), listSchema(textSchema())}} }
 
+// rolloutSchema is that of the steps of a rollout.
+func rolloutSchema() schema {
+	return schema{"type": "array", "minItems": 1, "items": schema{"anyOf": []schema{
+		numberSchema(1),
+		{"type": "string", "pattern": `^([1-9][0-9]?|100)%$`},
+	}}}
+}
+
 func commandSchema() schema {
 	return schema{"type": "array", "minItems": 1, "items": schema{"type": []string{"string", "number", "boolean"}}}
 }
@@ -61,6 +69,7 @@ func Schema() ([]byte, error) {
 		"worker":   required(workerWords.schema(), "command"),
 		"handler":  handlerSchema(),
 		"side8":    required(side8Words.schema(), "resource", "apply"),
+		"need":     required(needWords.schema(), "resource", "verbs"),
 		"resource": resourceSchema(),
 		"filter":   filterSchema(),
 	}
@@ -85,8 +94,13 @@ func handlerSchema() schema {
 		}
 		properties[string(w.kind)] = described(value, w.about)
 		needed := []string{string(w.kind)}
-		if w.kind == Change {
+		switch w.kind {
+		case Change:
 			needed = append(needed, "field")
+		case Child:
+			needed = append(needed, "children")
+		case Convert:
+			needed = append(needed, "from", "to")
 		}
 		of = required(of, needed...)
 		of["anyOf"] = []schema{{"required": []string{"id"}}, {"required": []string{"function"}}}

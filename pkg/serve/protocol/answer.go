@@ -33,8 +33,50 @@ type Answer struct {
 	Subhandlers json.RawMessage `json:"subhandlers,omitempty"`
 	// Children are those that must exist, for ensure.
 	Children []map[string]any `json:"children,omitempty"`
+	// Index has the keys and values of the object, for index. An empty list removes those that the object has; without a list,
+	// they stay.
+	Index []KeyValue `json:"index,omitempty"`
+	// Resolution says which changes stay, for drift: see Accepts.
+	Resolution any `json:"resolution,omitempty"`
+	// Object is the converted object, for convert.
+	Object map[string]any `json:"object,omitempty"`
 	// Warnings are shown to the user whose request is reviewed.
 	Warnings []string `json:"warnings,omitempty"`
+}
+
+// KeyValue is one value of an object in an index.
+type KeyValue struct {
+	Key   any `json:"key"`
+	Value any `json:"value"`
+}
+
+// Accepts returns which changes stay: all of them, or those of some fields. Without a resolution, none does.
+func (a *Answer) Accepts() (all bool, fields []string, err error) {
+	wrong := errors.New(`resolution must be "restore", "accept", or {"accept": ["spec.replicas"]}`)
+	switch resolution := a.Resolution.(type) {
+	case nil:
+		return false, nil, nil
+	case string:
+		if resolution != "restore" && resolution != "accept" {
+			return false, nil, wrong
+		}
+		return resolution == "accept", nil, nil
+	case map[string]any:
+		list, ok := resolution["accept"].([]any)
+		if !ok || len(resolution) != 1 {
+			return false, nil, wrong
+		}
+		for _, item := range list {
+			field, ok := item.(string)
+			if !ok {
+				return false, nil, wrong
+			}
+			fields = append(fields, field)
+		}
+		return false, fields, nil
+	default:
+		return false, nil, wrong
+	}
 }
 
 // Error is why a call has failed. It is temporary if it has a delay, permanent if it says so, and otherwise
@@ -89,6 +131,8 @@ func (a *Answer) validate() error {
 	for _, event := range a.Events {
 		problems = append(problems, event.validate())
 	}
+	_, _, err := a.Accepts()
+	problems = append(problems, err)
 	if err := errors.Join(problems...); err != nil {
 		return fmt.Errorf("the answer cannot be used: %w", err)
 	}

@@ -41,8 +41,48 @@ type Call struct {
 	Event      string     `json:"event,omitempty"`
 	Scheduled  *time.Time `json:"scheduled,omitempty"`
 	Failures   any        `json:"failures,omitempty"` // errors by ids, for afterFailure
-	Children   []any      `json:"children,omitempty"` // of daemons with watchChildren
+	Children   []any      `json:"children,omitempty"` // for child, and of daemons with watchChildren
 	Review     *Review    `json:"admission,omitempty"`
+	// Indices are those that the handler asks for, by their names.
+	Indices map[string][]IndexEntry `json:"indices,omitempty"`
+
+	// Child is the child of child and drift. It is absent if the call is about all children, and if the child of a drift was
+	// deleted.
+	Child   json.RawMessage `json:"child,omitempty"`
+	Initial bool            `json:"initial,omitempty"` // child: the call is about all children
+	Moved   bool            `json:"moved,omitempty"`   // child: it has another parent now, or had one before
+	Drift   *Drift          `json:"drift,omitempty"`
+
+	From string `json:"from,omitempty"` // convert: the version of the object
+	To   string `json:"to,omitempty"`   // convert: the version that it gets
+}
+
+// IndexEntry is a key of an index, with the values of all objects that have it.
+type IndexEntry struct {
+	Key    json.RawMessage   `json:"key"`
+	Values []json.RawMessage `json:"values"`
+}
+
+// Drift is what others have changed in a child.
+type Drift struct {
+	EnsuredBy string         `json:"ensuredBy"` // the id of the handler that returns the child
+	Kind      string         `json:"kind"`      // of the child, with its group: Deployment.apps
+	Namespace string         `json:"namespace,omitempty"`
+	Name      string         `json:"name"`
+	Deleted   bool           `json:"deleted"`
+	Fields    []DriftedField `json:"fields,omitempty"`
+}
+
+// DriftedField is a field of a child that is not what its handler wants.
+type DriftedField struct {
+	Path string `json:"path"`
+	// Manager is the field manager that has changed the field, and Since the time of its last change of the child. A field
+	// that was removed has neither.
+	Manager string     `json:"manager,omitempty"`
+	Since   *time.Time `json:"since,omitempty"`
+	// Wanted and Found are absent if there is no such value.
+	Wanted json.RawMessage `json:"wanted,omitempty"`
+	Found  json.RawMessage `json:"found,omitempty"`
 }
 
 // Kind is the kind of a call.
@@ -54,9 +94,13 @@ const (
 	Event    Kind = "event"
 	Timer    Kind = "timer"
 	Daemon   Kind = "daemon"
+	Index    Kind = "index"
+	Child    Kind = "child"
 	Ensure   Kind = "ensure"
+	Drifted  Kind = "drift"
 	Validate Kind = "validate"
 	Mutate   Kind = "mutate"
+	Convert  Kind = "convert"
 	Startup  Kind = "startup"
 	Cleanup  Kind = "cleanup"
 	Probe    Kind = "probe"

@@ -68,7 +68,7 @@ func TestTheExamplesOfTheGuideAreExecuted(t *testing.T) {
 			}
 		}
 	}
-	for who, least := range map[string]int{"call": 1, "answer": 4, "operator": 10, "worker": 7, "refused": 1} {
+	for who, least := range map[string]int{"call": 3, "answer": 7, "operator": 10, "worker": 7, "refused": 1} {
 		if seen[who] < least {
 			t.Errorf("the guide has %d examples of %s, want %d", seen[who], who, least)
 		}
@@ -92,7 +92,7 @@ func same(t *testing.T, line []byte, into any) {
 // The guide names all words of all messages.
 func TestTheGuideNamesAllWords(t *testing.T) {
 	text := guide(t)
-	for _, of := range []any{protocol.Call{}, protocol.Answer{}, protocol.Error{}, protocol.PostedEvent{}, protocol.Review{}, protocol.Message{}, protocol.Edit{}} {
+	for _, of := range []any{protocol.Call{}, protocol.Answer{}, protocol.Error{}, protocol.PostedEvent{}, protocol.Review{}, protocol.IndexEntry{}, protocol.Drift{}, protocol.DriftedField{}, protocol.KeyValue{}, protocol.Message{}, protocol.Edit{}} {
 		fields := reflect.TypeOf(of)
 		for i := range fields.NumField() {
 			name, _, _ := strings.Cut(fields.Field(i).Tag.Get("json"), ",")
@@ -121,6 +121,12 @@ func TestAnswersAreStrict(t *testing.T) {
 		`{"error": "a"}`:                 "the answer cannot be used",
 		`{"events": [{"message": 5}]}`:   "the answer cannot be used",
 		`{"events": [{"message": "a"}]}`: "an event has no reason",
+		`{"index": {"a": 1}}`:            "the answer cannot be used",
+		`{"index": [{"kye": 1}]}`:        "unknown word index[0].kye: did you mean key?",
+		`{"resolution": "acept"}`:        `resolution must be "restore", "accept", or {"accept": ["spec.replicas"]}`,
+		`{"resolution": {"accept": 1}}`:  "resolution must be",
+		`{"resolution": {"acept": []}}`:  "resolution must be",
+		`{"resolution": ["spec"]}`:       "resolution must be",
 	} {
 		_, err := protocol.ParseAnswer([]byte(text))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
