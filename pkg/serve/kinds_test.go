@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +19,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopftest"
 	"github.com/kopf-go/kopf/pkg/serve"
@@ -290,4 +296,256 @@ func TestADrainedOperatorEnds(t *testing.T) {
 			t.Errorf("the operator has ended after %s, and its cleanup handler was called %d times", took, b.count("last"))
 		}
 	})
+}
+
+const named = oneWorker + "settings: {name: test}\n"
+
+// owned returns a child of an example.
+func owned(of *unstructured.Unstructured, name, color string) *corev1.ConfigMap {
+	child := newConfig(name, color)
+	child.OwnerReferences = []metav1.OwnerReference{{APIVersion: of.GetAPIVersion(), Kind: of.GetKind(), Name: of.GetName(), UID: of.GetUID()}}
+	return child
+}
+
+// A handler of children is called for each change of a child. Its patch is about the parent.
+func TestAParentHearsOfItsChildren(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, named, `[{"child": "kopfexamples", "children": "configmaps", "id": "heard", "retries": 2}]`, func(c *protocol.Call) string {
+			if c.Reason == "update" && c.Retry == 0 {
+				return `{"error": {"message": "not yet", "delay": 1}}`
+			}
+			return fmt.Sprintf(`{"patch": {"metadata": {"labels": {"children": "%d"}}}}`, len(c.Children))
+		})
+		parent := newExample(`{}`)
+		b.Create(parent)
+		b.Settle()
+		child := owned(parent, "one", "red")
+		b.Create(child)
+		b.Settle()
+		call := b.last("heard")
+		if call.Kind != protocol.Child || call.Reason != "create" || call.Name != "one" || call.UID != string(parent.GetUID()) || call.Initial || call.Moved {
+			t.Errorf("got the call %+v", call)
+		}
+		if !strings.Contains(string(call.Child), `"color":"red"`) || len(call.Children) != 1 || call.Old != nil || len(call.Diff) == 0 {
+			t.Errorf("got the child %s of %d, the state %s, and the difference %v", call.Child, len(call.Children), call.Old, call.Diff)
+		}
+		b.Patch(child, `{"data": {"color": "blue"}}`)
+		b.Advance(time.Minute)
+		call = b.last("heard")
+		if diff, _ := json.Marshal(call.Diff); call.Reason != "update" || call.Retry != 1 || string(diff) != `[["change",["data","color"],"red","blue"]]` {
+			t.Errorf("got the call %+v with the difference %s", call, diff)
+		}
+		b.Get(parent)
+		if got := parent.GetLabels()["children"]; got != "1" {
+			t.Errorf("the label of the parent is %q", got)
+		}
+		b.Restart()
+		if call := b.last("heard"); !call.Initial || call.Reason != "resume" || call.Child != nil || len(call.Children) != 1 {
+			t.Errorf("got the call %+v after a restart", call)
+		}
+		b.Delete(child)
+		b.Settle()
+		if call := b.last("heard"); call.Reason != "delete" || !strings.Contains(string(call.Child), `"color":"blue"`) || len(call.Children) != 0 || call.New != nil {
+			t.Errorf("got the call %+v for a deleted child", call)
+		}
+	})
+}
+
+// A handler of drift decides which changes of others stay.
+func TestDriftIsDecided(t *testing.T) {
+	for answer, want := range map[string]map[string]string{
+		`{}`:                                     {"a": "wanted", "b": "wanted"},
+		`{"resolution": "restore"}`:              {"a": "wanted", "b": "wanted"},
+		`{"resolution": "accept"}`:               {"a": "changed", "b": "changed"},
+		`{"resolution": {"accept": ["data.a"]}}`: {"a": "changed", "b": "wanted"},
+		`{"error": {"message": "no", "permanent": true}}`: {"a": "changed", "b": "changed"},
+	} {
+		t.Run(answer, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, named, `[{"ensure": "kopfexamples", "id": "children"}, {"drift": "kopfexamples", "id": "decide", "ensuredBy": ["children"]}]`, func(c *protocol.Call) string {
+					if c.Kind == protocol.Ensure {
+						return `{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child"}, "data": {"a": "wanted", "b": "wanted"}}]}`
+					}
+					return answer
+				})
+				b.Create(newExample(`{}`))
+				b.Settle()
+				child := newConfig("child", "")
+				b.Patch(child, `{"data": {"a": "changed", "b": "changed"}}`)
+				b.Advance(time.Minute)
+				b.Get(child)
+				if !maps.Equal(child.Data, want) {
+					t.Errorf("got the child %v, want %v", child.Data, want)
+				}
+				call := b.last("decide")
+				drift := call.Drift
+				if call.Kind != protocol.Drifted || call.Name != "one" || !strings.Contains(string(call.Child), `"changed"`) || drift.EnsuredBy != "children" || drift.Deleted ||
+					drift.Kind != "ConfigMap" || drift.Namespace != "default" || drift.Name != "child" || len(drift.Fields) != 2 {
+					t.Fatalf("got the call %+v with the drift %+v", call, drift)
+				}
+				if f := drift.Fields[0]; f.Path != "data.a" || f.Manager == "" || f.Since == nil || string(f.Wanted) != `"wanted"` || string(f.Found) != `"changed"` {
+					t.Errorf("got the field %+v", f)
+				}
+			})
+		})
+	}
+}
+
+// The deletion of a child is a drift without a child and without fields.
+func TestADeletedChildIsADrift(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, named, `[{"ensure": "kopfexamples", "id": "children"}, {"drift": "kopfexamples", "id": "decide"}]`, func(c *protocol.Call) string {
+			if c.Kind == protocol.Ensure {
+				return `{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child"}}]}`
+			}
+			return `{}`
+		})
+		b.Create(newExample(`{}`))
+		b.Settle()
+		child := newConfig("child", "")
+		b.Delete(child)
+		b.Advance(time.Minute)
+		if call := b.last("decide"); !call.Drift.Deleted || call.Child != nil || len(call.Drift.Fields) != 0 || !b.Exists(child) {
+			t.Errorf("got the call %+v with the drift %+v, and the child exists: %v", call, call.Drift, b.Exists(child))
+		}
+	})
+}
+
+// Objects are converted as answers say, and errors of answers reach the user.
+func TestObjectsAreConverted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, oneWorker, `[
+			{"convert": "sites", "id": "turn", "from": "v1beta1", "to": "v1", "param": "endpoints"},
+			{"convert": "sites", "id": "turn", "from": "v1", "to": "v1beta1", "param": "endpoint"},
+			{"convert": "sites", "id": "same", "from": "v1alpha1", "to": "v1beta1"},
+			{"convert": "sites", "id": "same", "from": "v1beta1", "to": "v1alpha1"},
+			{"event": "sites.v1beta1.kopf.dev", "id": "seen"}
+		]`, func(c *protocol.Call) string {
+			if c.Kind != protocol.Convert {
+				return `{}`
+			}
+			var object map[string]any
+			if err := json.Unmarshal(c.Object, &object); err != nil {
+				t.Error(err)
+			}
+			spec, _ := object["spec"].(map[string]any)
+			switch owner := spec["owner"]; {
+			case owner == "bad":
+				return `{"error": {"message": "the owner is bad"}}`
+			case owner == "forgotten":
+				return `{}`
+			case c.Handler == "turn" && c.To == "v1":
+				spec["endpoints"] = []any{spec["endpoint"]}
+				delete(spec, "endpoint")
+			case c.Handler == "turn":
+				endpoints, _ := spec["endpoints"].([]any)
+				spec["endpoint"] = endpoints[0]
+				delete(spec, "endpoints")
+			}
+			data, _ := json.Marshal(map[string]any{"object": object})
+			return string(data)
+		})
+		b.Settle()
+		site := kopftest.Object(`{apiVersion: kopf.dev/v1beta1, kind: Site, metadata: {namespace: default, name: one}, spec: {owner: web, endpoint: {host: a}}}`)
+		b.Create(site)
+		site.SetAPIVersion("kopf.dev/v1")
+		b.Get(site)
+		if got := fmt.Sprint(site.Object["spec"]); got != "map[endpoints:[map[host:a]] owner:web]" {
+			t.Errorf("got %s", got)
+		}
+		call := b.last("turn")
+		if call.Kind != protocol.Convert || call.From != "v1beta1" || call.To != "v1" || call.Param != "endpoints" || call.Name != "one" || call.UID == "" || call.Resource != nil {
+			t.Errorf("got the call %+v", call)
+		}
+		for owner, want := range map[string]string{"bad": "the owner is bad", "forgotten": "the answer of the conversion has no object"} {
+			site := kopftest.Object(`{apiVersion: kopf.dev/v1beta1, kind: Site, metadata: {namespace: default, name: ` + owner + `}, spec: {owner: ` + owner + `}}`)
+			b.Create(site)
+			site.SetAPIVersion("kopf.dev/v1")
+			err := b.Client().Get(t.Context(), client.ObjectKeyFromObject(site), site)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %q", owner, err, want)
+			}
+		}
+	})
+}
+
+// A rollout reaches one step of the objects after the other, and conditions have the outcome of the handlers.
+func TestARolloutStopsAfterAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fails := false
+		b := newBench(t, oneWorker+"conditions: [kopfexamples]\n", `[{"create": "kopfexamples", "id": "fn", "revision": "REVISION", "rollout": [1, "50%"]}]`, func(*protocol.Call) string {
+			if fails {
+				return `{"error": {"message": "no", "permanent": true}}`
+			}
+			return `{}`
+		})
+		for i := range 4 {
+			object := newExample(`{}`)
+			object.SetName(fmt.Sprint("object-", i))
+			b.Create(object)
+		}
+		b.Advance(time.Minute)
+		object := newExample(`{}`)
+		object.SetName("object-0")
+		b.Get(object)
+		if conditions := fmt.Sprint(object.Object["status"]); !strings.Contains(conditions, "type:Ready") {
+			t.Errorf("got the status %s", conditions)
+		}
+		if b.count("fn") != 4 {
+			t.Errorf("the handler was called %d times for 4 objects", b.count("fn"))
+		}
+		fails = true
+		b.revision = "2"
+		b.Restart()
+		b.Advance(time.Minute)
+		if b.count("fn") != 5 {
+			t.Errorf("the handler was called %d times under the new revision, want 1", b.count("fn")-4)
+		}
+	})
+}
+
+// The roles of an operator have what its declarations need.
+func TestTheRolesOfAllKindsAreDerived(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	path := writeFile(t, t.TempDir(), "operator.yaml", []byte(`
+kopf: v1
+settings: {name: shops}
+conditions: [deployments.v1.apps]
+needs:
+- {resource: [v1, secrets], verbs: [get]}
+handlers:
+- {index: [v1, nodes], id: nodes, run: [a]}
+- {child: deployments.v1.apps, children: [v1, pods], id: pods, run: [a]}
+- {ensure: deployments.v1.apps, id: web, watchIndices: [nodes], run: [a]}
+- {drift: deployments.v1.apps, id: decide, run: [a]}
+- {convert: sites.kopf.dev, id: there, from: v1, to: v1beta1, run: [a]}
+- {convert: sites.kopf.dev, id: back, from: v1beta1, to: v1, run: [a]}
+`))
+	commands, end, err := serve.Command{}.Commands(t.Context(), []string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var out strings.Builder
+	root := &cobra.Command{Use: "kopf"}
+	root.AddCommand(commands...)
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs([]string{"manifests", "--crds", "../../examples/crd/sites.yaml"})
+	if err := root.Execute(); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for _, want := range []string{
+		"resources: [nodes]\n    verbs: [list, watch]", "resources: [pods]\n    verbs: [list, watch]", "resources: [secrets]\n    verbs: [get]",
+		"resources: [deployments]\n    verbs: [get, list, watch, patch]", "resources: [deployments/status]\n    verbs: [patch]",
+		"resourceNames: [sites.kopf.dev]\n    verbs: [get, patch]", "operator.yaml:6", "name: WEBHOOK_SERVICE",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the manifests do not have %q:\n%s", want, out.String())
+		}
+	}
 }

@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -39,6 +40,8 @@ type bench struct {
 	begins  int
 	stopped bool
 	program *serve.Program
+	// revision takes the place of REVISION in the declarations. Default: 1.
+	revision string
 	// stops has the reasons of the messages that end daemons.
 	stops []string
 	// gone has the uids of objects that are gone.
@@ -69,7 +72,7 @@ func newBenchWith(t *testing.T, file, handlers string, respond func(*protocol.Ca
 			_ = b.program.Close() // of the operator that has ended
 		}
 		program, err := serve.Load(t.Context(), serve.Options{Files: []string{path}, Logger: logr.Discard(), Start: func(*document.Worker) (*worker.Pipes, error) {
-			return b.start(handlers), nil
+			return b.start(strings.ReplaceAll(handlers, "REVISION", cmp.Or(b.revision, "1"))), nil
 		}})
 		if err != nil {
 			t.Fatal(err)
