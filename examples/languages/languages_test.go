@@ -72,6 +72,7 @@ func TestLanguages(t *testing.T) {
 	t.Run("filters that are functions", b.testFilters)
 	t.Run("sub-handlers in the middle", b.testExecute)
 	t.Run("daemons and changes", b.testDaemons)
+	t.Run("indices", b.testIndices)
 	t.Run("places of mistakes", b.testPlaces)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -232,6 +233,61 @@ def follow(spec, labels, stopped, logger, patch, **_):
 	o.Expect(o.output()).NotTo(gomega.Or(gomega.ContainSubstring("The worker has ended"), gomega.ContainSubstring("does not exist")))
 }
 
+// testIndices has indices of config maps, which a timer, a handler of changes, and a filter read.
+func (b *bench) testIndices(t *testing.T) {
+	if noPython(t) {
+		return
+	}
+	o := b.startPython(t, "languages-indices", "{}", `
+import kopf
+
+
+@kopf.index("configmaps", labels={"color": kopf.PRESENT})
+def by_color(namespace, name, labels, **_):
+    return {(namespace, labels["color"]): name}
+
+
+@kopf.index("configmaps", field="data.parts")
+def parts(body, **_):
+    return set(body["data"]["parts"].split())
+
+
+@kopf.timer("kopfexamples", interval=0.1, id="look")
+def look(by_color: kopf.Index[tuple[str, str], str], parts: kopf.Index, namespace, **_):
+    red = by_color.get((namespace, "red"), [])
+    all_parts = set()
+    for some in parts.get(None, []):
+        all_parts |= some
+    return {"colors": len(by_color), "red": sorted(red), "parts": sorted(all_parts)}
+
+
+@kopf.on.update("kopfexamples", id="colored", when=lambda by_color, **_: len(by_color) > 0)
+async def colored(spec, by_color, **_):
+    return {"size": spec["size"], "colors": sorted(color for _, color in by_color)}
+`)
+	create := func(name, color, parts string) *unstructured.Unstructured {
+		config := kopftest.Object(`{apiVersion: v1, kind: ConfigMap, data: {parts: ` + parts + `}}`)
+		config.SetName(name)
+		config.SetNamespace(o.name)
+		config.SetLabels(map[string]string{"color": color})
+		o.Expect(b.client.Create(t.Context(), config)).To(gomega.Succeed())
+		return config
+	}
+	looked := func(part string) func() (any, error) { return o.field("status", "look", part) }
+	o.Eventually(looked("colors"), patience).Should(gomega.BeEquivalentTo(0))
+	one := create("one", "red", "a b")
+	create("two", "red", "b c")
+	create("three", "blue", "d")
+	o.Eventually(looked("red"), patience).Should(gomega.Equal([]any{"one", "two"}))
+	o.Eventually(looked("parts"), patience).Should(gomega.Equal([]any{"a", "b", "c", "d"}))
+	o.Expect(looked("colors")()).To(gomega.BeEquivalentTo(2))
+	o.change(`{"spec": {"size": 2}}`)
+	o.Eventually(o.field("status", "colored", "colors"), patience).Should(gomega.Equal([]any{"blue", "red"}))
+	o.Expect(b.client.Delete(t.Context(), one)).To(gomega.Succeed())
+	o.Eventually(looked("red"), patience).Should(gomega.Equal([]any{"two"}))
+	o.remove()
+}
+
 // testPlaces makes mistakes in handlers in Python. The messages of the operator name their lines.
 func (b *bench) testPlaces(t *testing.T) {
 	if noPython(t) {
@@ -244,7 +300,7 @@ func (b *bench) testPlaces(t *testing.T) {
 		"import kopf\n\n@kopf.on.create('kex', retries=0)\ndef a(**_): ...\n":                                                 "handlers.py:3: 0 is too small",
 		"import kopf\n\n@kopf.on.create('kex', id='a b')\ndef a(**_): ...\n":                                                  "handlers.py:3: the create handler \"a b\": ",
 		"import kopf\n\n@kopf.on.create('kex', id='a')\ndef a(**_): ...\n\n@kopf.on.update('kex', id='a')\ndef b(**_): ...\n": "handlers.py:6: the id \"a\" is taken by another handler at ",
-		"import kopf\n\n@kopf.index('kex')\ndef a(**_): ...\n\n@kopf.on.create('kex', retires=5)\ndef b(**_): ...\n\nkopf.run()\n": "handlers.py:3: kopf.index is not supported: ask the API server in the handler; " +
+		"import kopf\n\n@kopf.on.login()\ndef a(**_): ...\n\n@kopf.on.create('kex', retires=5)\ndef b(**_): ...\n\nkopf.run()\n": "handlers.py:3: kopf.on.login is not supported: kopf serve connects like kubectl; " +
 			"handlers.py:6: the option retires is not supported: did you mean retries?; handlers.py:9: kopf.run is not supported: ",
 		"import kopf\n\ndef a(:\n":        "handlers.py:3: SyntaxError: ",
 		"import kopf\nimport none_such\n": "handlers.py:2: ModuleNotFoundError: ",

@@ -77,6 +77,11 @@ def daemon(stopped, **_):
     return "stopped"
 
 
+@kopf.index("kopfexamples", id="conformance-index")
+def index(param, namespace, name, **_):
+    return {(namespace, name): param}
+
+
 @check
 def large(param, **_):
     return "x" * param

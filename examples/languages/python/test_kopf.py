@@ -257,6 +257,119 @@ class FiltersTest(unittest.TestCase):
         self.assertEqual(sent, [{"type": "answer", "id": "1", "answer": {}}])
 
 
+class IndicesTest(unittest.TestCase):
+    def setUp(self):
+        before = len(kopf._handlers)
+        self.addCleanup(lambda: kopf._handlers.__delitem__(slice(before, None)))
+        self.declared = lambda: kopf._handlers[before:]
+        self.sent = []
+        self.addCleanup(setattr, kopf, "_send", kopf._send)
+        kopf._send = self.sent.append
+
+    def answer(self, fn, **message):
+        """Returns the answer of a call of a handler."""
+
+        async def call_it(**kwargs):
+            return fn(**kwargs)
+
+        kopf._functions["f"] = call_it
+        self.addCleanup(kopf._functions.pop, "f", None)
+        kopf.asyncio.run(kopf._respond(call(function="f", **message), None))
+        return self.sent[-1]["answer"]
+
+    def read_again(self, result):
+        """Returns an index with what a function has returned for one object."""
+        answer = json.loads(json.dumps(self.answer(lambda **_: result, kind="index")))
+        entries = [{"key": each["key"], "values": [each["value"]]} for each in answer["index"]]
+        return call(indices={"it": entries}).kwargs()["it"]
+
+    def test_dictionaries_have_keys(self):
+        answer = self.answer(lambda **_: {"a": 1, ("ns", ("n", 2)): {"b": [None]}, None: None}, kind="index")
+        self.assertEqual(answer, {"index": [{"key": "a", "value": 1}, {"key": ["ns", ["n", 2]], "value": {"b": [None]}}, {"key": None, "value": None}]})
+
+    def test_all_else_has_the_key_none(self):
+        for result in ("text", 0, [1, 2], ("ns", "n"), {1, 2}, frozenset({1}), kopf.Body({"spec": {"a": 1}}), kopf.Memo(a=1), False):
+            index = self.read_again(result)
+            self.assertEqual((list(index), list(index[None])), ([None], [result]), result)
+        self.assertEqual(self.read_again(kopf.Body({"spec": {"a": 1}}))[None]._values[0].spec, {"a": 1})
+
+    def test_values_are_as_they_were(self):
+        for value in ({"$set": [1]}, {"$dict": {"$set": [1]}}, {"a": {("b", 1)}, "c": ("d",)}, [{"$body": {}}], {}, {"$set": 1, "b": 2}):
+            self.assertEqual(list(self.read_again({("k", 1): value})[("k", 1)]), [value], value)
+
+    def test_nothing_keeps_what_is_there(self):
+        self.assertEqual(self.answer(lambda **_: None, kind="index"), {})
+        self.assertEqual(self.answer(lambda **_: {}, kind="index"), {"index": []})
+
+    def test_patches_of_indices_are_not_written(self):
+        def fn(patch, **_):
+            patch.status["seen"] = True
+            return 1
+
+        self.assertEqual(self.answer(fn, kind="index"), {"index": [{"key": None, "value": 1}]})
+
+    def test_what_json_does_not_have_is_an_error(self):
+        for result, message in ((object(), "object is not JSON serializable"), ({object(): 1}, "a key of an index must be a text"), ({"a": float("nan")}, "not JSON compliant")):
+            self.assertIn(message, self.answer(lambda **_: result, kind="index")["error"]["message"])
+
+    def test_an_index_is_a_mapping(self):
+        entries = [{"key": ["ns", "a"], "values": [True, False]}, {"key": None, "values": ["x"]}]
+        index = call(indices={"it": entries}).kwargs()["it"]
+        self.assertIsInstance(index, kopf.Index)
+        self.assertIsInstance(index[None], kopf.Store)
+        self.assertEqual((len(index), set(index), bool(index), ("ns", "a") in index, "b" in index), (2, {("ns", "a"), None}, True, True, False))
+        self.assertEqual((list(index[("ns", "a")]), len(index[None]), "x" in index[None], list(index.get("b", []))), ([True, False], 1, True, []))
+        self.assertEqual(repr(index), "{('ns', 'a'): [True, False], None: ['x']}")
+        with self.assertRaises(TypeError):
+            index["b"] = []
+        self.assertFalse(call(indices={"it": []}).kwargs()["it"])
+
+    def test_an_index_comes_before_other_arguments(self):
+        self.assertEqual(dict(call(indices={"spec": []}).kwargs()["spec"]), {})
+
+    def test_parameters_ask_for_indices(self):
+        @kopf.timer("kopfexamples", interval=1)  # before the indices
+        def tick(second: kopf.Index[str, int], spec, *, first=None, **_): ...
+
+        @kopf.index("pods")
+        def first(**_): ...
+
+        @kopf.index("pods", id="second")
+        def other(first, **_): ...
+
+        @kopf.on.create("kopfexamples", when=kopf.any_([kopf.not_(lambda second, **_: True)]))
+        @kopf.on.update("kopfexamples", labels={"a": lambda value, first, **_: True})
+        def change(**kwargs): ...
+
+        @kopf.on.probe()
+        def probe(**kwargs): ...
+
+        bound = functools.partial(lambda item, first, **_: None, item=1)
+        kopf.on.resume("kopfexamples", id="bound")(bound)
+        output = io.StringIO()
+        self.addCleanup(setattr, kopf, "_output", kopf._output)
+        kopf._greet(output)
+        self.assertEqual(
+            [each.get("indices") for each in self.declared()],
+            [["first", "second"], None, ["first"], ["first", "second"], ["first", "second"], None, ["first"]],
+        )
+        made = call()
+        token = kopf._call.set(made)
+        self.addCleanup(kopf._call.reset, token)
+        kopf.register(lambda first, **_: None, id="part")
+        kopf.register(lambda **_: None, id="other")
+        self.assertEqual([each.get("indices") for each in made.subhandlers], [["first"], None])
+
+    def test_filters_remove_objects(self):
+        @kopf.index("pods", when=lambda name, **_: name == "other")
+        def it(**_):
+            return 1
+
+        declaration = self.declared()[0]
+        kopf.asyncio.run(kopf._respond(call(function=declaration["function"], kind="index", name="n"), None))
+        self.assertEqual(self.sent[-1]["answer"], {"index": []})
+
+
 class CancellationTest(unittest.TestCase):
     def cancel(self, fn, busy=False):
         """Cancels a call after it has begun, or while all threads are busy, and returns its answer."""

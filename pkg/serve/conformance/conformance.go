@@ -85,6 +85,7 @@ func checks() []check {
 		{"a canceled call ends", "conformance-wait", checkCancellation},
 		{"a canceled call that cannot be interrupted is answered when its work has ended", "conformance-finish", checkUninterrupted},
 		{"a daemon ends when it is asked to", "conformance-daemon", checkDaemon},
+		{"an index has keys and values", "conformance-index", checkIndex},
 		{"an answer of a megabyte is one line", "conformance-large", checkLarge},
 	}
 }
@@ -404,6 +405,19 @@ func checkDaemon(ctx context.Context, t *tester) error {
 		return fmt.Errorf("the result is %v, not stopped", reply.Result)
 	case ctx.Err() != nil:
 		return errors.New("it has not ended in time")
+	}
+	return nil
+}
+
+func checkIndex(ctx context.Context, t *tester) error {
+	value := map[string]any{"a": []any{int64(1), nil}}
+	reply, err := t.worker.Call(ctx, t.newCall("conformance-index", protocol.Index, value), &protocol.Conversation{})
+	if err != nil {
+		return err
+	}
+	want := []protocol.KeyValue{{Key: []any{"default", "conformance"}, Value: value}}
+	if !reflect.DeepEqual(reply.Index, want) {
+		return fmt.Errorf("the index is %v, not %v", reply.Index, want)
 	}
 	return nil
 }

@@ -11,8 +11,11 @@ event loop, so many calls run at the same time.
 Filters that are functions (when=, and functions as labels=, annotations=, value=, old=, and new=) are called here,
 right before the handler. If they do not hold, the handler is not called, and the operator is told that it has succeeded.
 
+A function, or a filter, gets an index if one of its parameters has the name of the index. The parameter **kwargs alone does not
+get indices: the operator would have to send all of them with each call.
+
 This file needs nothing but Python 3.10. Copy it next to your handlers. What it does not have is refused when
-the handlers are imported, with the reason: daemons with filters that are functions, indices, and login handlers. What a running
+the handlers are imported, with the reason: daemons with filters that are functions, and login handlers. What a running
 handler uses ends its attempts: the settings of a startup handler, which are in the file of "kopf serve";
 patch.fns; and nested= of kopf.label() and kopf.adopt().
 """
@@ -43,6 +46,7 @@ _this = sys.modules[__name__]
 _call = contextvars.ContextVar("call")
 _handlers = []  # declarations, with their functions
 _functions = {}  # by their names in calls
+_readers = collections.defaultdict(list)  # by the names of functions: the functions and their filters, whose parameters name indices
 _conditions = collections.defaultdict(list)  # by the names of functions: what each is declared for, and its filters that are functions
 _open = {}  # calls by their ids
 _refused = None  # what is not supported, while handlers are imported: all of it is reported at once
@@ -138,9 +142,9 @@ class Unsupported(AttributeError):
 
 # Names of types in annotations, which say nothing here.
 _TYPES = set("""
-    Annotations AsyncDaemonStopperChecker BodyEssence ConnectionInfo DaemonStopped Diff FieldPath FieldSpec HandlerId Headers Index
+    Annotations AsyncDaemonStopperChecker BodyEssence ConnectionInfo DaemonStopped Diff FieldPath FieldSpec HandlerId Headers
     Labels LocalObjectLogger Logger ObjectLogger ObjectReference Operation OperatorSettings OwnerReference PatchFn RawBody RawEvent
-    RawEventType Resource Spec SSLPeer Status Store SyncDaemonStopperChecker UserInfo
+    RawEventType Resource Spec SSLPeer Status SyncDaemonStopperChecker UserInfo
 """.split())
 
 
@@ -206,13 +210,15 @@ _OPTIONS = {
 
 
 def _options(given):
-    """Returns the options of a declaration in the words of the file, and the filters that are functions of the arguments."""
-    found, conditions = {}, []
+    """Returns the options of a declaration in the words of the file, the filters that are functions of the arguments, and the
+    functions of the user in these."""
+    found, conditions, functions = {}, [], []
     for key, value in given.items():
         if value is None or key == "registry":
             continue
         if key == "when":
             conditions.append(lambda kwargs, when=value: when(**kwargs))
+            functions.append(value)
             continue
         if key not in _OPTIONS:
             near = difflib.get_close_matches(key, _OPTIONS, 1)
@@ -221,12 +227,14 @@ def _options(given):
             if not isinstance(value, dict):
                 raise TypeError(f"{key} must be a mapping of names and their filters, not {value!r}")
             conditions += [_on_metadata(key, name, each) for name, each in value.items() if callable(each)]
+            functions += filter(callable, value.values())
             value = {name: _filter(each) for name, each in value.items() if not callable(each)}
             if not value:
                 continue
         elif key in ("value", "old", "new"):
             if callable(value):
                 conditions.append(_on_value(key, given.get("field"), value))
+                functions.append(value)
                 continue
             value = _filter(value)
         elif key == "field":
@@ -241,7 +249,7 @@ def _options(given):
             value = _duration(value)
         if value is not False:
             found[_OPTIONS[key]] = value
-    return found, conditions
+    return found, conditions, functions
 
 
 def _on_metadata(part, name, holds):
@@ -263,16 +271,27 @@ def _on_value(which, field, holds):
     return lambda kwargs: any(holds(value, **kwargs) for value in values(kwargs))
 
 
+def _combined(fns, combine):
+    """Returns a filter of others, which are remembered for their parameters."""
+    fns = list(fns)
+
+    def holds(*args, **kwargs):
+        return combine(fn(*args, **kwargs) for fn in fns)
+
+    holds.parts = fns
+    return holds
+
+
 def not_(fn):
-    return lambda *args, **kwargs: not fn(*args, **kwargs)
+    return _combined([fn], lambda results: not all(results))
 
 
 def any_(fns):
-    return lambda *args, **kwargs: any(fn(*args, **kwargs) for fn in fns)
+    return _combined(fns, any)
 
 
 def all_(fns):
-    return lambda *args, **kwargs: all(fn(*args, **kwargs) for fn in fns)
+    return _combined(fns, all)
 
 
 def none_(fns):
@@ -291,7 +310,7 @@ def _declarator(word, activity=False):
             fields = dict(kwargs)
             declaration = {word: True if activity else _resource(args, fields), "place": place}
             try:
-                options, conditions = _options(fields)
+                options, conditions, filters = _options(fields)
                 if conditions and word == "daemon":
                     raise Unsupported("filters of daemons cannot be functions: test it in the daemon")
             except Unsupported as exc:
@@ -305,12 +324,30 @@ def _declarator(word, activity=False):
                 declaration["operations"] = [each.upper() for each in declaration["operations"]]
             declaration["function"] = _name(fn)
             _handlers.append(declaration)
+            _readers[declaration["function"]] += [fn, *filters]
             _conditions[declaration["function"]].append((word, declaration.get("field"), conditions))
             return fn
 
         return declare
 
     return decorate
+
+
+def _indices(fns):
+    """Returns the names of the indices among the parameters of functions."""
+    known = {declaration["id"] for declaration in _handlers if "index" in declaration}
+    return sorted(known & set().union(*map(_parameters, fns)))
+
+
+def _parameters(fn):
+    """Returns the names of the parameters of a function, or of all functions that a filter combines."""
+    if hasattr(fn, "parts"):
+        return set().union(*map(_parameters, fn.parts))
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):  # some functions in C do not say it
+        return set()
+    return {each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)}
 
 
 def _refuse(exc, place):
@@ -337,14 +374,20 @@ def _shown(path):
 
 def _id(fn):
     """Returns the id of the handler of a function."""
+    fn = _whole(fn)
+    return getattr(fn, "__name__", repr(fn))
+
+
+def _whole(fn):
+    """Returns the function that a partial one calls."""
     while isinstance(fn, functools.partial):
         fn = fn.func
-    return getattr(fn, "__name__", repr(fn))
+    return fn
 
 
 def _name(fn):
     """Returns the name of a function in calls: another one for each function."""
-    wanted = f"{fn.__module__}.{fn.__qualname__}"
+    wanted = f"{_whole(fn).__module__}.{_whole(fn).__qualname__}"
     name, number = wanted, 1
     while _functions.setdefault(name, fn) is not fn:
         number += 1
@@ -359,6 +402,7 @@ on = types.SimpleNamespace(
 )
 timer = on.timer = _declarator("timer")
 daemon = on.daemon = _declarator("daemon")
+index = on.index = _declarator("index")
 
 
 def _unsupported(what, instead):
@@ -369,7 +413,6 @@ def _unsupported(what, instead):
     return refuse
 
 
-index = _unsupported("kopf.index", "ask the API server in the handler")
 on.login = _unsupported("kopf.on.login", "kopf serve connects like kubectl")
 
 
@@ -385,8 +428,11 @@ async def execute(*, fns=None, handlers=None, registry=None, lifecycle=None, cau
 def register(fn, *, id=None, **options):
     """Registers a function as a sub-handler of the running handler."""
     call = _running()
-    declaration, conditions = _options(options)
+    declaration, conditions, filters = _options(options)
     declaration["place"] = _place()
+    indices = _indices([fn, *filters])
+    if indices:
+        declaration["indices"] = indices
     declaration["id"] = id or _id(fn)
     declaration["function"] = declaration["id"]
     call.subhandlers.append(declaration)
@@ -693,6 +739,7 @@ class _Call:
             "old": m.get("old"), "new": m.get("new"), "diff": tuple(DiffItem(DiffOperation(op), tuple(path), old, new) for op, path, old, new in m.get("diff") or ()),
             "type": m.get("event") or None, "event": {"type": m.get("event") or None, "object": self.body}, "stopped": self.stopped,
             "settings": _NoSettings(), **_admission(m.get("admission"), self.warnings),
+            **{name: Index(entries) for name, entries in (m.get("indices") or {}).items()},
         }
 
 
@@ -738,6 +785,109 @@ class _NoSettings:
 
     def __setattr__(self, name, value):
         self.__getattr__(name)
+
+
+# --- Indices -----------------------------------------------------------------------------------------
+
+
+class Store(collections.abc.Collection):
+    """The values of all objects under one key of an index. They are in no order."""
+
+    def __init__(self, values):
+        self._values = values
+
+    def __iter__(self):
+        return iter(self._values)
+
+    def __len__(self):
+        return len(self._values)
+
+    def __contains__(self, value):
+        return value in self._values
+
+    def __repr__(self):
+        return repr(self._values)
+
+    __class_getitem__ = classmethod(types.GenericAlias)
+
+
+class Index(collections.abc.Mapping):
+    """An index, as it was when the call began: the keys with their values."""
+
+    def __init__(self, entries):
+        self._entries = entries
+
+    @functools.cached_property
+    def _stores(self):
+        return {_hashable(entry["key"]): Store([_unpacked(value) for value in entry["values"]]) for entry in self._entries}
+
+    def __getitem__(self, key):
+        return self._stores[key]
+
+    def __iter__(self):
+        return iter(self._stores)
+
+    def __len__(self):
+        return len(self._entries)
+
+    def __contains__(self, key):
+        return key in self._stores
+
+    def __repr__(self):
+        return repr(self._stores)
+
+    __class_getitem__ = classmethod(types.GenericAlias)
+
+
+def _hashable(key):
+    """Returns a key of JSON as Python can have it: lists are tuples."""
+    return tuple(map(_hashable, key)) if isinstance(key, list) else key
+
+
+def _key(key):
+    """Returns a key as JSON has it: tuples are lists."""
+    if isinstance(key, tuple):
+        return [_key(part) for part in key]
+    if key is None or isinstance(key, (str, int, float)):
+        return key
+    raise TypeError(f"a key of an index must be a text, a number, None, or a tuple of these, not {key!r}")
+
+
+# What JSON does not have, but indices do: each is a mapping with one of these names.
+_PACKED = {"$tuple": tuple, "$set": set, "$frozenset": frozenset, "$body": Body, "$dict": dict}
+
+
+def _packed(value):
+    """Returns a value of an index as JSON has it."""
+    for name, kind in _PACKED.items():
+        if type(value) is kind and name != "$dict":
+            return {name: _packed(dict(value)) if kind is Body else [_packed(each) for each in value]}
+    if isinstance(value, dict):
+        plain = {each: _packed(part) for each, part in value.items()}
+        return {"$dict": plain} if len(plain) == 1 and next(iter(plain)) in _PACKED else plain
+    return [_packed(each) for each in value] if isinstance(value, list) else value
+
+
+def _unpacked(value):
+    """Returns a value of an index as the function has returned it."""
+    if isinstance(value, list):
+        return [_unpacked(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    name, packed = next(iter(value.items()), (None, None))
+    if len(value) > 1 or name not in _PACKED:
+        return {each: _unpacked(part) for each, part in value.items()}
+    if name == "$dict":
+        return {each: _unpacked(part) for each, part in packed.items()}
+    return _PACKED[name](_unpacked(packed))
+
+
+def _entries(result):
+    """Returns the keys and values of an object in an index. All that is no mapping has the key None."""
+    keys = result if type(result) is dict else {None: result}
+    entries = [{"key": _key(key), "value": _packed(value)} for key, value in keys.items()]
+    json.dumps(entries, default=_as_mapping, allow_nan=False)
+    return entries
 
 
 # --- Events ------------------------------------------------------------------------------------------
@@ -836,6 +986,10 @@ _output = None
 def _greet(output):
     """Sends the first message."""
     global _output
+    for declaration in _handlers:
+        indices = _indices(_readers[declaration["function"]])
+        if indices:
+            declaration["indices"] = indices
     output.write(json.dumps({"type": "hello", "version": VERSION, "handlers": _handlers, "memos": True}, default=str) + "\n")
     output.flush()
     _output = output
@@ -867,13 +1021,16 @@ async def _respond(call, pool):
     answer = {}
     try:
         fn, kwargs = call.function(), call.kwargs()
+        is_index = call.message["kind"] == "index"
         if not call.is_meant(kwargs):
-            result = None
+            result = {} if is_index else None  # an object that does not match is not in the index
         elif inspect.iscoroutinefunction(fn):
             result = await fn(**kwargs)
         else:
             result = await _run_in_thread(pool, fn, kwargs)
-        if result is not None:
+        if result is not None and is_index:
+            answer["index"] = _entries(result)
+        elif result is not None:
             json.dumps(result, default=_as_mapping)
             answer["result"] = result
         if call.subhandlers:
@@ -889,7 +1046,7 @@ async def _respond(call, pool):
         call.logger.error("%s", "".join(traceback.format_exception(exc)).rstrip(), extra={"kopf_log_only": True})
         answer["error"] = _error(exc)
     patch = _plain(call.patch)
-    if patch:
+    if patch and call.message["kind"] != "index":  # as in Kopf, it is not written
         answer["patch"] = patch
     if call.warnings:
         answer["warnings"] = call.warnings
