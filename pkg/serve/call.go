@@ -356,7 +356,7 @@ func (h *handler) callSubhandlers(ctx context.Context, c *kopf.Change, of parent
 	if err != nil {
 		return kopf.Permanent(err)
 	}
-	if err := h.program.checkIndices(declared); err != nil {
+	if err := document.CheckIndices(declared, h.program.indices.names()); err != nil {
 		return kopf.Permanent(err)
 	}
 	for _, d := range declared {

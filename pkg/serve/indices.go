@@ -33,6 +33,8 @@ func indicesOf(documents []*served) indices {
 	return all
 }
 
+func (all indices) names() []string { return slices.Sorted(maps.Keys(all)) }
+
 // entries returns the contents of some indices, in the order of their keys.
 func (all indices) entries(names []string) map[string][]protocol.IndexEntry {
 	if len(names) == 0 {

@@ -3,6 +3,7 @@ package serve_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -94,6 +95,9 @@ func TestAnIndexIsFilledAndRead(t *testing.T) {
 		expect(`{"key":["blue",1],"values":[{"name":"one"}]},{"key":null,"values":["blue"]}`)
 		b.Delete(red)
 		expect("")
+		if !slices.Contains(b.gone, string(red.GetUID())) {
+			t.Errorf("the worker hears of the end of %q, and not of %s", b.gone, red.GetUID())
+		}
 
 		call := b.last("colors")
 		if call.Kind != protocol.Index || call.Name != "one" || call.Resource.Plural != "configmaps" || call.Retry != 0 {
@@ -197,5 +201,34 @@ func TestOtherHandlersReadIndices(t *testing.T) {
 		if got := contents(t, b.last("end")); got != want && got != `{"names":[]}` {
 			t.Errorf("the cleanup handler has got %s", got)
 		}
+	})
+}
+
+// Handlers that take long do not keep an index from being filled, even if they use up the calls of the worker.
+func TestAnIndexDoesNotWaitForOtherCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := "wait"
+		b := newBench(t, "kopf: v1\nworkers: {w: {command: [w], calls: 1}}\n", `[
+			{"index": "configmaps", "id": "colors"},
+			{"create": "kopfexamples", "id": "long"},
+			{"daemon": "kopfexamples", "id": "look", "indices": ["colors"]}
+		]`, func(c *protocol.Call) string {
+			if c.Kind == protocol.Index {
+				return byColor(t, c)
+			}
+			return answer
+		})
+		b.Create(newExample(`{}`))
+		b.Settle()
+		b.Create(newConfig("one", "red"))
+		b.Settle()
+		if b.count("long") != 1 || b.count("colors") != 1 {
+			t.Errorf("the handler was called %d times, and the index %d times", b.count("long"), b.count("colors"))
+		}
+		if got := contents(t, b.last("look")); got != `{"colors":[]}` {
+			t.Errorf("the daemon has got the index %s", got)
+		}
+		answer = "{}" // after the call has taken too long
+		b.Advance(10 * time.Minute)
 	})
 }

@@ -235,16 +235,10 @@ func (p *Program) prepare() error {
 		}
 	}
 	p.indices = indicesOf(p.documents)
-	return errors.Join(append(problems, p.checkIndices(nil), p.prepareControllers())...)
-}
-
-// checkIndices returns the mistakes of declarations that name unknown indices: of those of the files, and of some more.
-func (p *Program) checkIndices(more []*document.Declaration) error {
-	all := slices.Clone(more)
 	for _, d := range p.documents {
-		all = append(all, d.declarations...)
+		problems = append(problems, document.CheckIndices(d.declarations, p.indices.names()))
 	}
-	return document.CheckIndices(all)
+	return errors.Join(append(problems, p.prepareControllers())...)
 }
 
 // prepareControllers makes the controllers of Metacontroller.

@@ -566,17 +566,10 @@ var resourceWords = words[selector.Fields]{
 	{"category", "A category, such as all.", textSchema(), func(r *reader, n *yaml.Node, f *selector.Fields) { f.Category = r.nonEmpty(n) }},
 }
 
-// CheckIndices returns the mistakes of declarations that name an index which none of them declares. They are those of
-// all files and workers together.
-func CheckIndices(all []*Declaration) error {
+// CheckIndices returns the mistakes of declarations that name unknown indices.
+func CheckIndices(declared []*Declaration, known []string) error {
 	r := &reader{}
-	var known []string
-	for _, d := range all {
-		if d.Kind == Index {
-			known = append(known, d.ID)
-		}
-	}
-	for _, d := range all {
+	for _, d := range declared {
 		for _, name := range slices.Concat(d.Indices, d.WatchIndices) {
 			if !slices.Contains(known, name) {
 				r.errs = append(r.errs, fmt.Errorf("%s: %s is about the index %q, which is not declared%s", d.Place, d, name, suggest(name, known, "add a handler with index: and this id")))

@@ -73,7 +73,7 @@ type Worker struct {
 	Name         string
 	Place        string
 	Program      Program
-	Calls        int           // at the same time, without daemons
+	Calls        int           // at the same time, without daemons and indices
 	StartTimeout time.Duration // from the start to the first message
 }
 
@@ -290,7 +290,7 @@ var workerWords = words[Worker]{
 	{"command", "The program and its arguments. There is no shell.", commandSchema(), func(r *reader, n *yaml.Node, w *Worker) { w.Program.Command = r.command(n) }},
 	{"environment", "The names of variables of the operator that the worker gets, besides PATH, HOME, LANG, LC_ALL, TMPDIR, and TZ.", listSchema(textSchema()), func(r *reader, n *yaml.Node, w *Worker) { w.Program.Environment = r.names(n) }},
 	{"variables", "More variables of the worker, with their values.", mapSchema(textSchema()), func(r *reader, n *yaml.Node, w *Worker) { w.Program.Variables = r.variables(n) }},
-	{"calls", "How many calls the worker handles at the same time, besides daemons; further calls wait. Default: 100.", numberSchema(1), func(r *reader, n *yaml.Node, w *Worker) { w.Calls = r.number(n, 1) }},
+	{"calls", "How many calls the worker handles at the same time, besides daemons and indices; further calls wait. Default: 100.", numberSchema(1), func(r *reader, n *yaml.Node, w *Worker) { w.Calls = r.number(n, 1) }},
 	{"startTimeout", "How long the worker may take from its start to its first message. Default: 30s.", durationSchema(), func(r *reader, n *yaml.Node, w *Worker) { w.StartTimeout = r.positive(n) }},
 }
 

@@ -35,8 +35,11 @@ var _ protocol.Caller = (*Caller)(nil)
 // output. Its standard error is the log of the object.
 func (c *Caller) Call(ctx context.Context, call *protocol.Call, during *protocol.Conversation) (*protocol.Reply, error) {
 	slots := c.Calls
-	if call.Kind == protocol.Daemon {
+	switch call.Kind {
+	case protocol.Daemon:
 		slots = c.Daemons
+	case protocol.Index: // all other handlers wait for it, and it is called for one object at a time
+		slots = make(Slots, 1)
 	}
 	select {
 	case slots <- struct{}{}:

@@ -280,7 +280,9 @@ func (w *Worker) Gone(uid string) {
 
 // Call makes a call. A call without an id gets one.
 func (w *Worker) Call(ctx context.Context, call *protocol.Call, during *protocol.Conversation) (*protocol.Reply, error) {
-	if call.Kind != protocol.Daemon && !during.Within { // a daemon would keep its slot as long as its object exists
+	// A daemon would keep its slot as long as its object exists. All other handlers wait for an index, and so it must not wait for them.
+	isLimited := call.Kind != protocol.Daemon && call.Kind != protocol.Index
+	if isLimited && !during.Within {
 		select {
 		case w.slots <- struct{}{}:
 			defer func() { <-w.slots }()

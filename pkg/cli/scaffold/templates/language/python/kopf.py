@@ -1072,7 +1072,7 @@ async def _run_in_thread(pool, fn, kwargs):
 async def _converse(lines):
     loop = asyncio.get_running_loop()
     threads = concurrent.futures.ThreadPoolExecutor(max_workers=int(os.environ.get("KOPF_THREADS", "200")))
-    daemons = concurrent.futures.ThreadPoolExecutor(max_workers=sys.maxsize)  # they would keep others waiting
+    unlimited = concurrent.futures.ThreadPoolExecutor(max_workers=sys.maxsize)  # daemons keep others waiting; all others wait for indices
     tasks = set()
     while True:
         line = await lines.get()
@@ -1085,7 +1085,7 @@ async def _converse(lines):
             _memos.pop(message["uid"], None)
         elif kind == "call":
             call = _open[message["id"]] = _Call(message["call"], loop)
-            call.task = loop.create_task(_respond(call, daemons if message["call"]["kind"] == "daemon" else threads))
+            call.task = loop.create_task(_respond(call, unlimited if message["call"]["kind"] in ("daemon", "index") else threads))
             tasks.add(call.task)
             call.task.add_done_callback(tasks.discard)
             await asyncio.sleep(0)  # a task that is canceled before it begins would give no answer
