@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -49,7 +50,7 @@ func TestOperatorsWriteEquallyOftenAndNothingAtRest(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	var log shared
-	subjects := []string{ours, theirs, oursWorker, oursRun}
+	subjects := []string{ours, theirs, oursWorker}
 	err := run(t.Context(), []string{"-n", "20", "-window", "2s", "-json", "-subjects", strings.Join(subjects, ",")}, &out, &log)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &log)
@@ -77,6 +78,23 @@ func TestOperatorsWriteEquallyOftenAndNothingAtRest(t *testing.T) {
 	}
 	if err := measured.print(&out); err != nil || !strings.Contains(out.String(), "goal: 0.8") {
 		t.Errorf("%v\n%s", err, &out)
+	}
+}
+
+// A program starts for each call, which takes too long for a test with an operator.
+func TestAProgramAnswersOneCall(t *testing.T) {
+	for handler, want := range map[string]string{
+		"apply":  `{"result":{"url":"https://h.example.com/","ready":true,"revision":7}}`,
+		"remove": `{}`,
+	} {
+		call := `{"version": 1, "handler": "` + handler + `", "object": {"spec": {"host": "h.example.com", "revision": 7}}}`
+		var out bytes.Buffer
+		if err := answerCalls("run", strings.NewReader(call), &out); err != nil || strings.TrimSpace(out.String()) != want {
+			t.Errorf("%v %s, want %s", err, &out, want)
+		}
+	}
+	if err := answerCalls("run", strings.NewReader("no JSON"), io.Discard); err == nil {
+		t.Error("no error")
 	}
 }
 
