@@ -205,10 +205,8 @@ var errCallTimeout = errors.New("the call takes too long")
 // ask makes a call, and returns its reply. The error says how the handler is tried again.
 func (h *handler) ask(ctx context.Context, call *protocol.Call, during *protocol.Conversation) (*protocol.Reply, error) {
 	if call.Kind != protocol.Daemon {
-		// An index is lost at the end anyway, and everything else waits for it.
-		isGated := call.Resource != nil && call.Kind != protocol.Index
-		if h.parent.id == "" && isGated { // the sub-handlers of a handler are inside the gate together
-			if err := h.program.gate.enter(ctx); err != nil {
+		if h.parent.id == "" && isGated(call) { // the sub-handlers of a handler are inside the gate together
+			if err := h.program.enter(ctx, call.Kind); err != nil {
 				return nil, err
 			}
 			defer h.program.gate.leave()
@@ -342,7 +340,7 @@ func (h *handler) change(ctx context.Context, c *kopf.Change) error {
 		defer reply.Forget()
 	}
 	if h.parent.id == "" {
-		if err := h.program.gate.enter(ctx); err != nil {
+		if err := h.program.enter(ctx, call.Kind); err != nil {
 			return err
 		}
 		defer h.program.gate.leave()

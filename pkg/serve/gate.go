@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/serve/protocol"
 )
 
 // gate lets calls in until it is closed. The zero gate is open.
@@ -81,5 +85,28 @@ func (g *gate) close(ctx context.Context) error {
 		g.closed = false
 		close(g.opened)
 		return context.Cause(ctx)
+	}
+}
+
+// isGated reports whether a call does not begin when the operator is about to end for its changed files. An index is lost then
+// anyway, and everything else waits for it. The API servers wait for reviews, and so do the writes of calls that run.
+func isGated(made *protocol.Call) bool {
+	switch made.Kind {
+	case protocol.Index, protocol.Validate, protocol.Mutate:
+		return false
+	default:
+		return made.Resource != nil
+	}
+}
+
+// enter lets a call begin. One that comes too late does not count as an attempt: the next operator makes it.
+func (p *Program) enter(ctx context.Context, kind protocol.Kind) error {
+	switch err := p.gate.enter(ctx); {
+	case !errors.Is(err, errLocked):
+		return err
+	case kind == protocol.Timer || kind == protocol.Event: // nothing is recorded of their attempts
+		return kopf.Temporary(err, 0)
+	default:
+		return &call.Interruption{Err: call.ErrCanceled}
 	}
 }

@@ -276,10 +276,10 @@ func TestDrainingWaitsForCalls(t *testing.T) {
 	})
 }
 
-// The operator of changed files ends at once: cleanup handlers are called, and calls that wait for the restart fail.
+// The operator of changed files ends at once: cleanup handlers are called, and calls that wait for the restart are no attempts.
 func TestADrainedOperatorEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, oneWorker, `[{"create": "kopfexamples", "id": "fn"}, {"event": "kopfexamples", "id": "seen"}, {"cleanup": true, "id": "last"}]`,
+		b := newBench(t, oneWorker, `[{"create": "kopfexamples", "id": "fn", "retries": 1}, {"event": "kopfexamples", "id": "seen"}, {"cleanup": true, "id": "last"}]`,
 			func(*protocol.Call) string { return `{}` })
 		if err := b.program.Drain(t.Context()); err != nil {
 			t.Fatal(err)
@@ -295,7 +295,34 @@ func TestADrainedOperatorEnds(t *testing.T) {
 		if took := time.Since(begun); took > time.Second || b.count("last") != 1 {
 			t.Errorf("the operator has ended after %s, and its cleanup handler was called %d times", took, b.count("last"))
 		}
+		b.stopped = false
+		b.Start()
+		b.Settle()
+		if b.count("fn") != 1 || b.last("fn").Retry != 0 {
+			t.Errorf("the next operator has made %d calls", b.count("fn"))
+		}
 	})
+}
+
+// While an operator waits for its calls, and ends, the API servers go on asking it, also about the writes of these calls.
+func TestReviewsGoOnWhileAnOperatorEnds(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	path := writeFile(t, t.TempDir(), "operator.yaml", []byte("kopf: v1\nhandlers:\n- {validate: kopfexamples, id: fn, url: '"+server.URL+"'}"))
+	program, err := serve.Load(t.Context(), serve.Options{Files: []string{path}, Logger: logr.Discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = program.Close() }()
+	if err := program.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []func(){func() {}, program.TurnAway} {
+		end()
+		if outcome := kopftest.Call(t, serve.AdmissionFunction(program, "validate"), newExample(`{size: 1}`)); outcome.Err != nil {
+			t.Error(outcome.Err)
+		}
+	}
 }
 
 const named = oneWorker + "settings: {name: test}\n"

@@ -11,6 +11,10 @@ event loop, so many calls run at the same time.
 Filters that are functions (when=, and functions as labels=, annotations=, value=, old=, and new=) are called here,
 right before the handler. If they do not hold, the handler is not called, and the operator is told that it has succeeded.
 
+Handlers of kinds that Kopf does not have, such as ensure and drift, are declared in the file of "kopf serve", with worker: python and the
+name of a function of handlers.py as the id, or as the function. The function returns the children, the resolution, or the
+converted object.
+
 A function, or a filter, gets an index if one of its parameters has the name of the index. The parameter **kwargs alone does not
 get indices: the operator would have to send all of them with each call.
 
@@ -46,6 +50,7 @@ _this = sys.modules[__name__]
 _call = contextvars.ContextVar("call")
 _handlers = []  # declarations, with their functions
 _functions = {}  # by their names in calls
+_modules = []  # of the handlers
 _readers = collections.defaultdict(list)  # by the names of functions: the functions and their filters, whose parameters name indices
 _conditions = collections.defaultdict(list)  # by the names of functions: what each is declared for, and its filters that are functions
 _open = {}  # calls by their ids
@@ -697,12 +702,20 @@ class _Call:
         self.logger = _ObjectLogger(self.id)
         self.task = None
         self.parent = _open.get(message.get("parent"))
-        # An object that is reviewed may never be stored.
-        self.memo = self.parent.memo if self.parent else _memo(message.get("uid"), kept="admission" not in message)
+        # An object that is reviewed or converted may never be stored.
+        kept = "admission" not in message and message.get("kind") != "convert"
+        self.memo = self.parent.memo if self.parent else _memo(message.get("uid"), kept)
 
     def function(self):
-        functions = self.parent.functions if self.parent else _functions
-        return functions[self.message["function"]]
+        name = self.message["function"]
+        if self.parent:
+            return self.parent.functions[name]
+        for module in [] if name in _functions else _modules:  # the handler is declared in the file of kopf serve
+            if callable(getattr(module, name, None)):
+                return getattr(module, name)
+        if name not in _functions:
+            raise PermanentError(f"the file of kopf serve declares a handler with the function {name}, and the handlers in Python have no such function")
+        return _functions[name]
 
     def is_meant(self, kwargs):
         """Reports whether the filters hold that are functions: all those of one of the declarations that the call is for."""
@@ -711,7 +724,7 @@ class _Call:
             declared = [self.parent.conditions[m["function"]]]
         else:
             words = (m["reason"], "change") if m["kind"] == "change" else (m["kind"],)
-            declared = [conditions for word, field, conditions in _conditions[m["function"]] if word in words and field == m.get("field")]
+            declared = [conditions for word, field, conditions in _conditions.get(m["function"], ()) if word in words and field == m.get("field")]
         return not declared or any(all(holds(kwargs) for holds in conditions) for conditions in declared)
 
     async def execute(self):
@@ -738,7 +751,7 @@ class _Call:
             "started": datetime.datetime.fromisoformat(_iso(started)) if started else None,
             "old": m.get("old"), "new": m.get("new"), "diff": tuple(DiffItem(DiffOperation(op), tuple(path), old, new) for op, path, old, new in m.get("diff") or ()),
             "type": m.get("event") or None, "event": {"type": m.get("event") or None, "object": self.body}, "stopped": self.stopped,
-            "settings": _NoSettings(), **_admission(m.get("admission"), self.warnings),
+            "settings": _NoSettings(), **_admission(m.get("admission"), self.warnings), **_family(m),
             **{name: Index(entries) for name, entries in (m.get("indices") or {}).items()},
         }
 
@@ -775,6 +788,20 @@ def _admission(review, warnings):
         "operation": review["operation"], "dryrun": review["dryRun"], "subresource": review.get("subresource"),
         "userinfo": review["userInfo"], "warnings": warnings, "headers": {}, "sslpeer": {},
     }
+
+
+def _family(message):
+    """Returns the arguments of the kinds of handlers that Kopf does not have."""
+    if message.get("kind") == "convert":
+        return {"from_version": message["from"], "to_version": message["to"]}
+    if message.get("kind") not in ("child", "drift", "daemon"):
+        return {}
+    children = {"child": message.get("child"), "children": message.get("children") or []}
+    return {**children, "initial": message.get("initial", False), "moved": message.get("moved", False), "drift": message.get("drift")}
+
+
+# What becomes of the result of a function, by the kind of the call.
+_ANSWERS = {"ensure": "children", "drift": "resolution", "convert": "object"}
 
 
 class _NoSettings:
@@ -1032,7 +1059,7 @@ async def _respond(call, pool):
             answer["index"] = _entries(result)
         elif result is not None:
             json.dumps(result, default=_as_mapping)
-            answer["result"] = result
+            answer[_ANSWERS.get(call.message["kind"], "result")] = result
         if call.subhandlers:
             answer["subhandlers"] = call.subhandlers
     except _Unfinished:
@@ -1145,6 +1172,7 @@ def main(paths):
         spec = importlib.util.spec_from_file_location(os.path.splitext(os.path.basename(path))[0], path)
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
+        _modules.append(module)
         try:
             spec.loader.exec_module(module)
         except Unsupported as exc:

@@ -87,6 +87,45 @@ class ArgumentsTest(unittest.TestCase):
         kopf.asyncio.run(kopf._respond(call(function="f", kind="timer"), None))
         self.assertIn("type set is not JSON serializable", sent[-1]["answer"]["error"]["message"])
 
+    def test_the_file_can_declare_functions(self):
+        def web(spec, **_):
+            return [{"kind": "ConfigMap", "data": {"size": str(spec["size"])}}]
+
+        async def scaled(child, drift, **_):
+            return {"accept": [field["path"] for field in drift["fields"]]} if child else "restore"
+
+        async def heard(children, initial, patch, **_):
+            patch.status["children"] = len(children)
+
+        async def upgrade(body, from_version, to_version, **_):
+            return {**body, "apiVersion": f"example.com/{to_version}", "was": from_version}
+
+        handlers = kopf.types.SimpleNamespace(web=web, scaled=scaled, heard=heard, upgrade=upgrade, number=1)
+        kopf._modules.append(handlers)
+        self.addCleanup(kopf._modules.remove, handlers)
+        self.addCleanup(setattr, kopf, "_output", kopf._output)
+        for message, want in (
+            ({"function": "web", "kind": "ensure", "object": {"metadata": {}, "spec": {"size": 2}}}, {"children": [{"kind": "ConfigMap", "data": {"size": "2"}}]}),
+            ({"function": "scaled", "kind": "drift", "child": {}, "drift": {"fields": [{"path": "spec.replicas"}]}}, {"resolution": "restore"}),
+            ({"function": "scaled", "kind": "drift", "child": {"kind": "Pod"}, "drift": {"fields": [{"path": "a"}]}}, {"resolution": {"accept": ["a"]}}),
+            ({"function": "heard", "kind": "child", "children": [{}, {}]}, {"patch": {"status": {"children": 2}}}),
+            (
+                {"function": "upgrade", "kind": "convert", "from": "v1alpha1", "to": "v1", "object": {"kind": "Shop", "metadata": {}}, "uid": "converted"},
+                {"object": {"kind": "Shop", "metadata": {}, "apiVersion": "example.com/v1", "was": "v1alpha1"}},
+            ),
+        ):
+            kopf._output = io.StringIO()
+            with futures.ThreadPoolExecutor() as pool:
+                kopf.asyncio.run(kopf._respond(call(**message), pool))
+            self.assertEqual(json.loads(kopf._output.getvalue())["answer"], want)
+        self.assertNotIn("converted", kopf._memos)  # it may never be stored
+        for missing in ("wbe", "number"):
+            kopf._output = io.StringIO()
+            kopf.asyncio.run(kopf._respond(call(function=missing, kind="ensure"), None))
+            error = json.loads(kopf._output.getvalue())["answer"]["error"]
+            self.assertRegex(error["message"], f"the function {missing}, and the handlers in Python have no such function")
+            self.assertTrue(error["permanent"])
+
     def test_parts_of_daemons_can_be_returned(self):
         self.addCleanup(setattr, kopf, "_output", kopf._output)
         kopf._output = io.StringIO()

@@ -542,7 +542,11 @@ func (r *reader) resource(n *yaml.Node) selector.Selector {
 		decodeWords(r, n, resourceWords, &fields, "the resource")
 		sel = selector.By(fields)
 	case yaml.SequenceNode:
-		sel = selector.New(r.texts(n)...)
+		var parts []string
+		for _, item := range r.list(n, "the resource") {
+			parts = append(parts, r.text(item)) // the core group is empty
+		}
+		sel = selector.New(parts...)
 	default:
 		name := r.nonEmpty(n)
 		if name == "" {

@@ -460,3 +460,14 @@ func TestSide8(t *testing.T) {
 		t.Errorf("got %+v", d.Side8[0])
 	}
 }
+
+// As in Kopf, and in Go.
+func TestTheCoreGroupIsEmpty(t *testing.T) {
+	d, err := document.Parse("f.yaml", []byte(`{kopf: v1, handlers: [{event: ["", v1, pods], id: seen, run: [a]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := selector.New("", "v1", "pods"); d.Handlers[0].Resource != want {
+		t.Errorf("got %s, want %s", d.Handlers[0].Resource, want)
+	}
+}
