@@ -73,6 +73,7 @@ func TestLanguages(t *testing.T) {
 	t.Run("sub-handlers in the middle", b.testExecute)
 	t.Run("daemons and changes", b.testDaemons)
 	t.Run("indices", b.testIndices)
+	t.Run("family", b.testFamily)
 	t.Run("places of mistakes", b.testPlaces)
 }
 

@@ -2,6 +2,7 @@ package languages
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -285,6 +287,52 @@ async def colored(spec, by_color, **_):
 	o.Eventually(o.field("status", "colored", "colors"), patience).Should(gomega.Equal([]any{"blue", "red"}))
 	o.Expect(b.client.Delete(t.Context(), one)).To(gomega.Succeed())
 	o.Eventually(looked("red"), patience).Should(gomega.Equal([]any{"two"}))
+	o.remove()
+}
+
+// testFamily has functions that are the handlers of children, which only the file can declare.
+func (b *bench) testFamily(t *testing.T) {
+	if noPython(t) {
+		return
+	}
+	folder := writePython(t, "{name: languages-family}", `
+def web(name, spec, **_):
+    return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"size": str(spec.get("size", 0)), "color": "red"}}]
+
+
+async def decide(drift, **_):
+    return {"accept": [field["path"] for field in drift["fields"] if field["path"] == "data.color"]}
+
+
+def count(children, patch, **_):
+    patch.status["children"] = [child["data"] for child in children]
+`)
+	path := filepath.Join(folder, "operator.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, folder, map[string]string{"operator.yaml": string(text) + `
+needs: [{resource: configmaps, verbs: [get, list, watch, create, patch, delete]}]
+handlers:
+- {ensure: kopfexamples, id: web, worker: python}
+- {drift: kopfexamples, id: decide, ensuredBy: [web], worker: python}
+- {child: kopfexamples, children: configmaps, id: counted, function: count, worker: python}
+`})
+	o := b.start(t, "languages-family", folder)
+	o.change(`{"spec": {"size": 1}}`)
+	child := kopftest.Object(`{apiVersion: v1, kind: ConfigMap}`)
+	child.SetName(o.object.GetName())
+	child.SetNamespace(o.name)
+	counted := func(size, color string) {
+		t.Helper()
+		o.Eventually(o.field("status", "children"), patience).Should(gomega.Equal([]any{map[string]any{"size": size, "color": color}}))
+	}
+	counted("1", "red")
+	o.Expect(b.client.Patch(t.Context(), child, client.RawPatch(types.MergePatchType, []byte(`{"data": {"color": "blue", "size": "9"}}`)))).To(gomega.Succeed())
+	counted("1", "blue")
+	o.change(`{"spec": {"size": 2}}`)
+	counted("2", "blue")
 	o.remove()
 }
 
