@@ -81,6 +81,7 @@ func (w *world) begin(handlers registry.Handlers) (*call.Runner, *call.Progress)
 		AfterAttempt: func(_ context.Context, d *handler.Declaration, o call.Outcome) {
 			w.note("%s: %s", d.ID, describe(o))
 		},
+		OutOfOrder: func(d *handler.Declaration, why string) { w.note("%s: skipped, %s", d.ID, why) },
 	}
 	return runner, progress
 }

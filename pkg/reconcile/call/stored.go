@@ -69,8 +69,8 @@ func (s Stored) HasTokens() bool {
 // TokenOf returns the token of the stored records of the purpose, or "" if none has one.
 func (s Stored) TokenOf(purpose cause.Reason) (token string) {
 	s.has(func(r *storage.Record) bool {
-		if r.Purpose == purpose && r.Cycle > token {
-			token = r.Cycle
+		if r.Purpose == purpose {
+			token = max(token, r.Cycle)
 		}
 		return false
 	})
