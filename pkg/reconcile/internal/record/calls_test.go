@@ -101,3 +101,25 @@ func TestCallsAreRevisedForTheEditsOfTheirHandlersOnly(t *testing.T) {
 		t.Errorf("got %q, %+v", got, c.Progress.Load("a").Record)
 	}
 }
+
+func TestCallsEndInAPass(t *testing.T) {
+	c := newFixture(t).calls(nil, "failed", "succeeded", "retried")
+	c.FailHandler("failed", errDown)
+	c.ReviseHandler("succeeded", succeeded)
+	c.ReviseHandler("retried", call.Outcome{Err: errDown})
+	for id, want := range map[string]bool{"failed": true, "succeeded": true, "retried": false, "another": false} {
+		if got := c.Ended(id); (got != nil) != want || want && got.Success == (id == "failed") {
+			t.Errorf("%s: got %+v", id, got)
+		}
+	}
+	if c.Progress.Has("another") {
+		t.Error("a handler that is not called has a record")
+	}
+}
+
+func TestNoCallsHaveNoRecords(t *testing.T) {
+	f := newFixture(t)
+	if into := f.apply(func(into storage.Patch) error { return f.StoreCalls(t.Context(), nil, f.body, into, none) }); len(into) > 0 {
+		t.Errorf("got %v", into)
+	}
+}

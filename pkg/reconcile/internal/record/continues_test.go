@@ -32,6 +32,20 @@ func endsAtBase(t *testing.T, progress storage.Progress) (*fixture, *Cycle) {
 }
 
 func TestACycleContinuesUntilItHasEnded(t *testing.T) {
+	kopfEnds := func(f *fixture, _ *Cycle) { // it does not know the annotation of the open cycle
+		for _, id := range []string{"x", "y"} {
+			f.apply(func(into storage.Patch) error { return f.Storages.Progress.Purge(t.Context(), f.body, into, id) })
+		}
+	}
+	rerun := func(_ *fixture, c *Cycle) {
+		c.Progress.Rerun("x", cause.Update)
+		c.Progress.Rerun("y", cause.Update)
+	}
+	rebase := func(f *fixture, _ *Cycle) {
+		f.apply(func(into storage.Patch) error {
+			return f.Storages.DiffBase.Store(t.Context(), f.body, into, f.Essence(f.body, nil))
+		})
+	}
 	put := func(change func(r *storage.Record)) func(*fixture, *Cycle) {
 		return func(f *fixture, c *Cycle) {
 			for _, id := range []string{"x", "y"} {
@@ -63,6 +77,13 @@ func TestACycleContinuesUntilItHasEnded(t *testing.T) {
 		"its base is another one": {func(f *fixture, _ *Cycle) {
 			f.end(&Cycle{Reason: cause.Resume, New: f.Essence(f.body, nil), Progress: f.progress()})
 		}, false, false},
+		"its base is another one, and its records are left": {rebase, false, false},
+		"Kopf has ended it":                          {kopfEnds, false, false},
+		"its handlers are called again by a request": {rerun, false, true},
+		"their new records are stored already": {func(f *fixture, c *Cycle) {
+			rerun(f, c)
+			f.store(c)
+		}, false, true},
 		"nothing has happened, in the status":    {func(*fixture, *Cycle) {}, true, true},
 		"the outcomes are stored, in the status": {func(f *fixture, c *Cycle) { f.store(c) }, true, true},
 	}
@@ -85,6 +106,15 @@ func TestACycleContinuesUntilItHasEnded(t *testing.T) {
 func TestACycleWithoutRecordsContinues(t *testing.T) {
 	f := newFixture(t)
 	c := f.cycle(cause.Create, "x")
+	if got, err := f.Keeper.Continues(t.Context(), c, f.body, f.report); !got || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// Records keep the tokens that an operator with another storage of the base has given them.
+func TestACycleContinuesInAStorageWithoutCycles(t *testing.T) {
+	f, c := endsAtBase(t, nil)
+	f.Storages.DiffBase = plainBase{f.Storages.DiffBase}
 	if got, err := f.Keeper.Continues(t.Context(), c, f.body, f.report); !got || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -104,6 +104,22 @@ func TestEveryErrorOfAStorageIsReturned(t *testing.T) {
 			c.IsDue = func(string, object.Essence, object.Essence) bool { return false }
 			return f.End(f.t.Context(), c, f.body, storage.Patch{}, f.report)
 		}},
+		"Store, of a deletion": {6, func(f *fixture, c *Cycle) error {
+			c.Reason = cause.Delete
+			return f.Store(f.t.Context(), c, f.body, storage.Patch{}, f.report, overtakenAre())
+		}},
+		"Continues": {3, func(f *fixture, c *Cycle) error {
+			_, err := f.Continues(f.t.Context(), c, f.body, f.report)
+			return err
+		}},
+		"EndedAt": {1, func(f *fixture, c *Cycle) error {
+			_, err := f.EndedAt(f.t.Context(), c, f.body, f.report)
+			return err
+		}},
+		"LastRun": {1, func(f *fixture, _ *Cycle) error {
+			_, err := f.LastRun(f.t.Context(), f.body, "a", f.report)
+			return err
+		}},
 		"Purge": {7, func(f *fixture, c *Cycle) error { return f.Purge(f.t.Context(), c, f.body, storage.Patch{}) }},
 	}
 	for name, test := range tests {
@@ -219,11 +235,13 @@ func TestOnlyTheOpenCycleHasHandlersThatAreAhead(t *testing.T) {
 	for reason, want := range map[cause.Reason]bool{cause.Update: true, cause.Create: false, cause.Resume: false, cause.Delete: false} {
 		f := newFixture(t)
 		f.put("a", storage.Record{Purpose: cause.Update, Success: true, Cycle: "7"})
+		f.put("deleted", storage.Record{Purpose: cause.Delete, Retries: 1})
+		f.put("resumed", storage.Record{Purpose: cause.Resume, Retries: 1})
 		f.apply(func(into storage.Patch) error {
 			later := object.Essence{"spec": m{"size": int64(2)}}
 			return f.cycles().StoreCycle(t.Context(), f.body, into, &storage.Cycle{Token: "7", First: f.Essence(f.body, nil), States: []object.Essence{later}, At: map[string]int{"b": 0}})
 		})
-		stored, err := f.Read(t.Context(), f.body, []string{"a", "b"}, nil, f.report)
+		stored, err := f.Read(t.Context(), f.body, []string{"a", "b", "deleted", "resumed"}, nil, f.report)
 		f.must(err)
 		if stored.Open == nil || stored.New == nil || stored.Base != nil {
 			t.Fatalf("got %+v", stored)

@@ -83,7 +83,7 @@ func (k Keeper) Record(ctx context.Context, body *object.Body, id string, r repo
 // was created.
 func (k Keeper) LastRun(ctx context.Context, body *object.Body, id string, r report.Reporter) (storage.Record, error) {
 	run, err := k.Record(ctx, body, RunOf(id), r)
-	if err != nil || run == nil {
+	if run == nil { // also if it could not be read
 		return storage.Record{Started: body.CreationTimestamp()}, err
 	}
 	return *run, nil
@@ -152,11 +152,7 @@ func (k Keeper) EndedAt(ctx context.Context, c *Cycle, body *object.Body, r repo
 	}
 	states := map[string]object.Essence{}
 	for _, id := range c.Progress.IDs() {
-		state := kept.First
-		i := position(kept, id)
-		if i >= 0 && i < len(kept.States) {
-			state = kept.States[i]
-		}
+		state := stateAt(kept, position(kept, id))
 		if c.hasEnded(id) && !object.Equal(state, c.New) {
 			states[id] = state
 		}

@@ -129,3 +129,107 @@ func TestOtherErrorsOfStoragesAreReturned(t *testing.T) {
 		t.Errorf("got %q, %q", f.log, f.events)
 	}
 }
+
+func TestLastRunOfATimer(t *testing.T) {
+	f := newFixture(t)
+	f.change(m{"metadata": m{"creationTimestamp": "2024-01-01T00:00:00Z"}})
+	if run, err := f.LastRun(t.Context(), f.body, "timer", f.report); err != nil || !run.Started.Equal(date(1)) || run.Retries > 0 {
+		t.Errorf("without a run: got %+v, %v", run, err)
+	}
+	f.put(RunOf("timer"), storage.Record{Started: date(2), Retries: 3})
+	if run, err := f.LastRun(t.Context(), f.body, "timer", f.report); err != nil || !run.Started.Equal(date(2)) || run.Retries != 3 {
+		t.Errorf("got %+v, %v", run, err)
+	}
+}
+
+// a has ended at the size of 1, and b at 2. c is retried at 3, where d has just ended.
+func TestEndedAtAreTheEarlierStatesOfHandlersThatHaveEnded(t *testing.T) {
+	for reason, want := range map[cause.Reason]map[string]int64{cause.Create: {"a": 1, "b": 2}, cause.Resume: nil} {
+		l := &line{fixture: newFixture(t), ids: []string{"a", "b", "c", "d"}}
+		l.pass(1, "a")
+		l.pass(2, "b")
+		l.pass(3, "d")
+		c := l.open(cause.Create)
+		c.Reason = reason
+		states, err := l.EndedAt(t.Context(), c, l.body, l.report)
+		l.must(err)
+		if len(states) != len(want) {
+			t.Errorf("%s: got %v", reason, states)
+		}
+		for id, state := range states {
+			if size(state) != want[id] {
+				t.Errorf("%s: got %v for %s", reason, state, id)
+			}
+		}
+	}
+}
+
+func TestHandlersHaveEndedAtNoStateBeforeTheFirstEnd(t *testing.T) {
+	f := newFixture(t)
+	f.store(f.cycle(cause.Create, "a"))
+	if states, err := f.EndedAt(t.Context(), f.cycle(cause.Create, "a"), f.body, f.report); states != nil || err != nil {
+		t.Errorf("got %v, %v", states, err)
+	}
+}
+
+// A cycle can be in a database: it is read only for objects that have one.
+func TestTheOpenCycleIsReadOnlyIfThereCanBeOne(t *testing.T) {
+	for name, test := range map[string]struct {
+		r    storage.Record
+		want int
+	}{
+		"a deletion":                         {storage.Record{Purpose: cause.Delete, Retries: 1}, 0},
+		"handlers at a start":                {storage.Record{Purpose: cause.Resume, Retries: 1}, 0},
+		"no handler of an update has ended":  {storage.Record{Purpose: cause.Update, Retries: 1}, 1},
+		"none of a creation has ended":       {storage.Record{Purpose: cause.Create, Retries: 1}, 1},
+		"a handler and its cycle have ended": {storage.Record{Purpose: cause.Update, Success: true, Cycle: "7"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.Storages.Progress = storage.StatusProgress{}
+			f.put("a", test.r)
+			reads := countingBase{DiffBase: f.Storages.DiffBase, CycleBase: f.cycles(), reads: new(int)}
+			f.Storages.DiffBase = reads
+			_, err := f.Read(t.Context(), f.body, []string{"a"}, nil, f.report)
+			if f.must(err); *reads.reads != test.want {
+				t.Errorf("got %d", *reads.reads)
+			}
+		})
+	}
+}
+
+// countingBase counts how often the open cycle is read.
+type countingBase struct {
+	storage.DiffBase
+	storage.CycleBase
+
+	reads *int
+}
+
+func (b countingBase) FetchCycle(ctx context.Context, body *object.Body) (*storage.Cycle, error) {
+	*b.reads++
+	return b.CycleBase.FetchCycle(ctx, body)
+}
+
+func (b countingBase) Fetch(ctx context.Context, body *object.Body) (object.Essence, error) {
+	return b.DiffBase.Fetch(ctx, body)
+}
+
+func (b countingBase) Store(ctx context.Context, body *object.Body, into storage.Patch, essence object.Essence) error {
+	return b.DiffBase.Store(ctx, body, into, essence)
+}
+
+// downLister is a storage that cannot list records.
+type downLister struct{ storage.Progress }
+
+func (downLister) UnknownRecords(context.Context, *object.Body, []string) ([]string, error) {
+	return nil, errDown
+}
+
+func TestErrorsOfListingRecordsAreReturned(t *testing.T) {
+	f := newFixture(t)
+	f.Storages.Progress = downLister{f.Storages.Progress}
+	if names, err := f.Unknown(t.Context(), f.body, nil); !errors.Is(err, errDown) || names != nil {
+		t.Errorf("got %q, %v", names, err)
+	}
+}

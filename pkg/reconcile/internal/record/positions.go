@@ -247,7 +247,7 @@ func (c *Cycle) align(open *storage.Cycle, positions map[string]int, sequence []
 	return together
 }
 
-// subhandlersIn returns the sub-handlers that have a position, of all levels.
+// subhandlersIn returns the sub-handlers that have a position, of all levels, in any order.
 func (c *Cycle) subhandlersIn(positions map[string]int, parent string) []string {
 	var ids []string
 	for id := range positions {
@@ -255,7 +255,6 @@ func (c *Cycle) subhandlersIn(positions map[string]int, parent string) []string 
 			ids = append(ids, id)
 		}
 	}
-	slices.Sort(ids)
 	return ids
 }
 

@@ -107,6 +107,32 @@ func TestReferencesToSubhandlersAheadAreSorted(t *testing.T) {
 	}
 }
 
+// The record of the declared handler is there for the reference only: it has not ended at the first state.
+func TestSubhandlersFurtherAheadAreReferredTo(t *testing.T) {
+	l := &line{fixture: newFixture(t), ids: []string{"a", "b", "p"}}
+	l.pass(1, "a")
+	l.pass(2, "b")
+	l.pass(3, "p/x", "p")
+	if got := l.String(); got != `base 1, open 2 ["b"] p@3 p/x@3` {
+		t.Errorf("got %s", got)
+	}
+	if got := l.progress(l.ids...).Load("p"); got.Finished() || !slices.Equal(got.Subrefs, []string{"p/x"}) {
+		t.Errorf("got %+v", got.Record)
+	}
+}
+
+// A new record of the parent does not lose the sub-handlers that are ahead.
+func TestNewRecordsReferToSubhandlersAhead(t *testing.T) {
+	f := newFixture(t)
+	c := &Cycle{Reason: cause.Update, Progress: f.progress("p", "a"), Declared: []string{"p", "a"}}
+	c.Progress.Include("a", cause.Update, false)
+	c.Progress.MarkStored()
+	c.Reopen(Stored{Open: &storage.Cycle{Token: "7", At: map[string]int{"p/x": 0}}})
+	if got := c.Progress.Include("p", cause.Update, false); !slices.Equal(got.Subrefs, []string{"p/x"}) {
+		t.Errorf("got %+v", got.Record)
+	}
+}
+
 func TestStatesAreStoredOnce(t *testing.T) {
 	l := &line{fixture: newFixture(t), ids: []string{"a", "b", "c", "d", "e", "z"}}
 	for i, size := range []int64{1, 2, 3, 2, 3} {
@@ -216,7 +242,7 @@ func TestFailedHandlersThatAreAheadHaveFailed(t *testing.T) {
 	c.Progress.Fail("c", errDown)
 	f.end(c)
 	next := f.progress("a", "b", "c").Load("b")
-	if !next.Failure || next.Success || next.Message != errDown.Error() {
+	if !next.Failure || next.Success || next.Message != errDown.Error() || !next.Stopped.Equal(next.Started) {
 		t.Errorf("got %+v", next.Record)
 	}
 }

@@ -264,3 +264,72 @@ func TestFailHandlerTakesTheSuccessBack(t *testing.T) {
 		t.Errorf("got %q", c.HeldByFailure())
 	}
 }
+
+// The next write of a deletion leaves the handlers that have ended before.
+func TestDeletionKeepsItsRecords(t *testing.T) {
+	f := newFixture(t)
+	f.put("first", storage.Record{Started: hourAgo(), Purpose: cause.Delete, Success: true})
+	c := f.cycle(cause.Delete, "first", "second")
+	c.Progress.Fail("second", errDown)
+	f.store(c)
+	if got := f.progress("first", "second").Stored().IDs(); !slices.Equal(got, []string{"first", "second"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestUnreadableRecordsDoNotHoldUpTheEnd(t *testing.T) {
+	f := newFixture(t)
+	f.put("a", storage.Record{Started: hourAgo(), Purpose: cause.Create})
+	f.change(m{"metadata": m{"annotations": m{"kopf.zalando.org/b": "{broken"}}})
+	c := f.cycle(cause.Create, "a", "b")
+	f.apply(func(into storage.Patch) error { return f.Purge(t.Context(), c, f.body, into) })
+	if got := f.progress("a", "b").Stored().IDs(); len(got) > 0 {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestEndRemovesTheStates(t *testing.T) {
+	f := newFixture(t)
+	c := f.cycle(cause.Create, "a", "b")
+	c.Progress.Fail("a", errDown)
+	f.store(c)
+	if annotations(f.body.Raw())[startedKey] == nil {
+		t.Fatal("there are none")
+	}
+	c = f.cycle(cause.Create, "a", "b")
+	c.Progress.Fail("b", errDown)
+	f.end(c)
+	if got, left := annotations(f.body.Raw())[startedKey]; left {
+		t.Errorf("got %v", got)
+	}
+}
+
+// A cycle of the former format has no token. It gets one when a handler ends.
+func TestCycleOfTheFormerFormatGetsAToken(t *testing.T) {
+	f := newFixture(t)
+	f.put("a", storage.Record{Started: date(1), Purpose: cause.Create, Success: true})
+	f.change(m{"metadata": m{"annotations": m{startedKey: `{"kopf-cycle-since":"2024-01-02T00:00:00Z"}`}}})
+	c := f.cycle(cause.Create, "a", "b", "c")
+	c.Progress.Fail("b", errDown)
+	f.store(c)
+	if kept := f.kept(c); kept == nil || kept.Token != "1" || f.progress("b").Load("b").Cycle != "1" {
+		t.Errorf("got %+v", kept)
+	}
+}
+
+// A storage can return what it holds in memory.
+func TestTheStoredCycleIsNotChanged(t *testing.T) {
+	f, c := open(t)
+	c.Progress.Fail("a", errDown)
+	c.Progress.Fail("c", errDown)
+	earlier, states := f.Essence(f.body, nil), make([]object.Essence, 1, 2)
+	earlier["spec"], states[0] = m{"size": int64(7)}, object.Essence{"spec": m{"size": int64(8)}}
+	kept := &storage.Cycle{Token: "7", First: earlier, States: states, At: map[string]int{"a": 0}, Again: []string{"c", "d"}}
+	got := c.withEnds(kept, "9", nil)
+	if len(got.States) != 2 || got.At["c"] != 1 || !slices.Equal(got.Again, []string{"d"}) {
+		t.Errorf("got %+v", got)
+	}
+	if states[:2][1] != nil || !maps.Equal(kept.At, map[string]int{"a": 0}) || !slices.Equal(kept.Again, []string{"c", "d"}) {
+		t.Errorf("it became %+v, %v", kept, states[:2])
+	}
+}
