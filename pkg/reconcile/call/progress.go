@@ -82,7 +82,6 @@ func (s *State) LeaveOut(since time.Time) {
 func (s *State) apply(o Outcome) {
 	s.Retries++
 	s.dirty = true
-	s.active = true
 	switch {
 	case o.Succeeded():
 		s.finish(true, "")

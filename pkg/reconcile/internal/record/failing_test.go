@@ -109,7 +109,10 @@ func TestEveryErrorOfAStorageIsReturned(t *testing.T) {
 			return f.Store(f.t.Context(), c, f.body, storage.Patch{}, f.report, overtakenAre())
 		}},
 		"Continues": {3, func(f *fixture, c *Cycle) error {
-			_, err := f.Continues(f.t.Context(), c, f.body, f.report)
+			continues, err := f.Continues(f.t.Context(), c, f.body, f.report)
+			if continues == (err != nil) {
+				f.t.Errorf("got %v with the error %v", continues, err)
+			}
 			return err
 		}},
 		"EndedAt": {1, func(f *fixture, c *Cycle) error {

@@ -147,7 +147,7 @@ func (k Keeper) EndedAt(ctx context.Context, c *Cycle, body *object.Body, r repo
 		return nil, nil
 	}
 	kept, err := k.kept(ctx, body, r, func() (*call.Progress, error) { return c.Progress, nil })
-	if err != nil || kept == nil {
+	if kept == nil { // also if it could not be read
 		return nil, err
 	}
 	states := map[string]object.Essence{}

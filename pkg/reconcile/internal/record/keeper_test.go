@@ -144,12 +144,14 @@ func TestLastRunOfATimer(t *testing.T) {
 
 // a has ended at the size of 1, and b at 2. c is retried at 3, where d has just ended.
 func TestEndedAtAreTheEarlierStatesOfHandlersThatHaveEnded(t *testing.T) {
-	for reason, want := range map[cause.Reason]map[string]int64{cause.Create: {"a": 1, "b": 2}, cause.Resume: nil} {
+	for reason, want := range map[cause.Reason]map[string]int64{cause.Create: {"a": 1, "b": 2}, cause.Delete: nil} {
 		l := &line{fixture: newFixture(t), ids: []string{"a", "b", "c", "d"}}
 		l.pass(1, "a")
 		l.pass(2, "b")
 		l.pass(3, "d")
+		l.put("deleted", storage.Record{Started: hourAgo(), Purpose: cause.Delete, Success: true})
 		c := l.open(cause.Create)
+		c.Progress.Load("deleted")
 		c.Reason = reason
 		states, err := l.EndedAt(t.Context(), c, l.body, l.report)
 		l.must(err)

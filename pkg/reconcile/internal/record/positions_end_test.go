@@ -121,14 +121,14 @@ func TestSubhandlersFurtherAheadAreReferredTo(t *testing.T) {
 	}
 }
 
-// A new record of the parent does not lose the sub-handlers that are ahead.
-func TestNewRecordsReferToSubhandlersAhead(t *testing.T) {
+// A new record of the parent does not lose the sub-handlers that are ahead, or that must be called again.
+func TestNewRecordsReferToSubhandlersOfTheOpenCycle(t *testing.T) {
 	f := newFixture(t)
 	c := &Cycle{Reason: cause.Update, Progress: f.progress("p", "a"), Declared: []string{"p", "a"}}
 	c.Progress.Include("a", cause.Update, false)
 	c.Progress.MarkStored()
-	c.Reopen(Stored{Open: &storage.Cycle{Token: "7", At: map[string]int{"p/x": 0}}})
-	if got := c.Progress.Include("p", cause.Update, false); !slices.Equal(got.Subrefs, []string{"p/x"}) {
+	c.Reopen(Stored{Open: &storage.Cycle{Token: "7", At: map[string]int{"p/x": 0}, Again: []string{"p/y"}}})
+	if got := c.Progress.Include("p", cause.Update, false); !slices.Equal(got.Subrefs, []string{"p/x", "p/y"}) {
 		t.Errorf("got %+v", got.Record)
 	}
 }

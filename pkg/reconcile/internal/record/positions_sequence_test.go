@@ -186,11 +186,12 @@ func TestOnlyHandlersThatHaveEndedAreCalledAgain(t *testing.T) {
 	for name, declared := range map[string][]string{"not declared": {"b"}, "not ended": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
 			l := &line{fixture: newFixture(t), ids: []string{"a", "b"}}
-			l.pass(1, "b")
-			c := l.open(cause.Create)
 			if name == "not declared" {
-				c.Progress.Revise("a", succeeded)
+				l.pass(1, "a")
+			} else {
+				l.pass(1, "b")
 			}
+			c := l.open(cause.Create)
 			c.Declared = declared
 			c.IsDue = func(string, object.Essence, object.Essence) bool { return false }
 			kept := l.kept(c)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -53,6 +54,50 @@ func TestNextWriteAddsTheRecordsOfHandlersThatMustBeCalledAgain(t *testing.T) {
 	l.pass(1, "c")
 	if got := l.String(); got != "base 1" {
 		t.Errorf("got %s in the end", got)
+	}
+}
+
+// The pass cannot call b, because the object does not fit its Go type, for example; c is not declared anymore.
+func TestNextWriteAddsTheRecordsOfHandlersThatItDoesNotCall(t *testing.T) {
+	l := &line{fixture: newFixture(t), ids: []string{"a", "b", "c"}, sequences: [][]string{{"a", "b", "c"}}}
+	l.Storages.Progress = storage.StatusProgress{}
+	l.pass(1, "a")
+	l.endHalfway(l.call(2, "b", "c"))
+	if got := l.String(); got != `base 1, open 1 [] again ["a" "b" "c"]` {
+		t.Errorf("got %s", got)
+	}
+	c := &Cycle{Reason: cause.Update, New: l.Essence(l.body, nil), Progress: l.progress(l.ids...), Declared: []string{"a", "b"}}
+	l.must(l.reopen(c))
+	c.Progress.Include("a", cause.Update, false)
+	l.store(c)
+	if got := l.progress("a", "b", "c").Stored().IDs(); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The end was written halfway, and there is no next cycle. Then the object changes.
+func TestNextWriteRemovesTheRecordsOfTheEndedCycle(t *testing.T) {
+	f, c := twoEnds(t)
+	c.IsDue = func(string, object.Essence, object.Essence) bool { return false }
+	f.endHalfway(c)
+	f.resize(4)
+	c = &Cycle{Reason: cause.Update, New: f.Essence(f.body, nil), Progress: f.progress("a", "b"), Declared: []string{"a", "b"}}
+	c.Progress.Include("a", cause.Update, false)
+	f.store(c)
+	progress := f.progress("a", "b")
+	if got := progress.Stored().IDs(); !slices.Equal(got, []string{"a"}) || progress.Load("a").Finished() {
+		t.Errorf("got %q, %+v", got, progress.Load("a").Record)
+	}
+}
+
+// The record of p, which refers to a sub-handler that is ahead, is there already.
+func TestRecordsOfHandlersAheadAreWrittenOnce(t *testing.T) {
+	l := &line{fixture: newFixture(t), ids: []string{"a", "b", "p"}}
+	l.pass(1, "a")
+	l.pass(2, "b")
+	l.pass(3, "p/x", "p")
+	if got := annotations(l.store(l.call(3))); len(got) != 1 || got["kopf.zalando.org/a"] == nil {
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -139,11 +139,8 @@ func (k Keeper) End(ctx context.Context, c *Cycle, body *object.Body, into stora
 			return err
 		}
 	}
-	if e.next == nil {
-		return nil
-	}
 
-	// The records of the next cycle say which handlers are ahead of the base at its first state. If they
+	// The records of the next cycle, if there is one, say which handlers are ahead of the base at its first state. If they
 	// are written separately, the cycle itself says so, too.
 	isSplit := k.isSplit()
 	for id, record := range e.records {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -288,17 +289,24 @@ func TestUnreadableRecordsDoNotHoldUpTheEnd(t *testing.T) {
 	}
 }
 
+// The change was taken back, so that both handlers have ended at the base.
 func TestEndRemovesTheStates(t *testing.T) {
 	f := newFixture(t)
-	c := f.cycle(cause.Create, "a", "b")
-	c.Progress.Fail("a", errDown)
-	f.store(c)
+	f.end(f.cycle(cause.Create))
+	outcomes := func(size int64, x, y call.Outcome) *Cycle {
+		f.resize(size)
+		c := f.cycle(cause.Update, "x", "y")
+		c.Progress.Revise("x", x)
+		c.Progress.Revise("y", y)
+		return c
+	}
+	retried := call.Outcome{Err: errDown}
+	f.store(outcomes(2, retried, retried))
+	f.store(outcomes(1, succeeded, retried))
 	if annotations(f.body.Raw())[startedKey] == nil {
 		t.Fatal("there are none")
 	}
-	c = f.cycle(cause.Create, "a", "b")
-	c.Progress.Fail("b", errDown)
-	f.end(c)
+	f.end(outcomes(1, succeeded, succeeded))
 	if got, left := annotations(f.body.Raw())[startedKey]; left {
 		t.Errorf("got %v", got)
 	}
