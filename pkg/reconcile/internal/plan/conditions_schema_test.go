@@ -1,14 +1,19 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"regexp"
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -85,6 +90,46 @@ func TestFieldsCanBeAddedFromTheMessage(t *testing.T) {
 			}
 			if err := checkSchema(of, defining(test.schema)); err != nil || len(snippets) == 0 {
 				t.Errorf("with %v, got %v", snippets, err)
+			}
+		})
+	}
+}
+
+func TestConditionsAreDeclaredForResourcesThatCanHaveThem(t *testing.T) {
+	fn := handlertest.Function(func(context.Context, *handler.Call) error { return nil })
+	conditions := func(r *registry.Registry) { r.Add(handler.ForConditions(kexes, nil)) }
+	changes := func(r *registry.Registry) { r.Add(handler.Create(kexes, fn, handler.ID("create"))) }
+	background := func(r *registry.Registry) { r.Add(handler.Daemon(kexes, fn, handler.ID("daemon"))) }
+	events := func(r *registry.Registry) { r.Add(handler.Watch(kexes, fn, handler.ID("watch"))) }
+	closed := defining(properties(m{"spec": keeping()}))
+	tests := map[string]struct {
+		handlers   func(r *registry.Registry)
+		definition m
+		permitted  bool
+		noStatus   bool
+		want       string
+	}{
+		"handlers of changes":          {changes, defining(keeping()), true, false, ""},
+		"handlers in the background":   {background, defining(keeping()), true, false, ""},
+		"handlers of events":           {events, defining(keeping()), true, false, "has no handlers of changes, daemons, or timers"},
+		"no field for them":            {changes, closed, true, false, "does not have the fields"},
+		"an unknown schema":            {changes, nil, false, false, ""},
+		"no custom resource":           {changes, nil, true, false, "is not a custom resource"},
+		"an unknown schema, no status": {changes, nil, false, true, "has no status subresource"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var r registry.Registry
+			conditions(&r)
+			test.handlers(&r)
+			all, err := r.Handlers(scheme.Scheme)
+			if err != nil {
+				t.Fatal(err)
+			}
+			of := selector.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Status: !test.noStatus}
+			err = CheckConditions(all, of, test.definition, test.permitted)
+			if (test.want == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "_test.go:")) {
+				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
 	}

@@ -249,6 +249,24 @@ func TestConditionsFollowFromTheOutcomeOfTheHandlers(t *testing.T) {
 			p.Reason = cause.NoOp
 			c.Calls = calls(func(s *call.State) { s.Success = true })
 		}, "Reconciled"},
+		"a failure that would hold a deletion": {nil, func(p *Plan, fn *call.State, _ *Circumstances) {
+			p.Cycle.HoldOnFailure = []string{"fn"}
+			fn.Failure = true
+		}, "HandlersFailed"},
+		"daemons run, and only the change is recorded": {nil, func(p *Plan, fn *call.State, _ *Circumstances) {
+			fn.Success = true
+			p.Background = p.Handlers
+			p.Handlers = nil
+		}, "Reconciled"},
+		"nothing has happened since a creation": {nil, func(p *Plan, _ *call.State, c *Circumstances) {
+			p.Reason = cause.NoOp
+			c.Handlers.Changing = registry.Handlers{{ID: "fn", Kind: handler.OnCreate}}
+		}, "Reconciled"},
+		"no children have to be restored": {nil, func(p *Plan, _ *call.State, c *Circumstances) {
+			p.Reason = cause.NoOp
+			c.Calls = calls(func(*call.State) {})
+			c.Calls.Records = func() map[string]*storage.Record { return nil }
+		}, "NoHandlerApplies"},
 		"the status has no conditions":    {nil, func(_ *Plan, _ *call.State, c *Circumstances) { c.Handlers.HasConditions = false }, nil},
 		"another operator is responsible": {nil, func(p *Plan, _ *call.State, _ *Circumstances) { p.InScope = false }, nil},
 	}
@@ -272,5 +290,58 @@ func TestConditionsFollowFromTheOutcomeOfTheHandlers(t *testing.T) {
 				t.Errorf("got %v, want %v", said, test.want)
 			}
 		})
+	}
+}
+
+func TestConditionsAreAboutTheGenerationThatHandlersHaveSeen(t *testing.T) {
+	first := m{"metadata": m{"generation": int64(1)}}
+	second := grown(first, 2)
+	tests := map[string]struct {
+		now       m
+		fails     bool
+		continues bool
+		want      string
+	}{
+		"they have succeeded":                        {first, false, false, "1 Ready=True(Reconciled)@1"},
+		"the pass continues":                         {first, false, true, "<nil>"},
+		"the object has changed":                     {second, false, false, "<nil>"},
+		"they have failed, and the pass continues":   {first, true, true, "1 Ready=False(HandlersFailed)@1 Stalled=True(HandlersFailed)@1"},
+		"they have failed before the object changed": {second, true, false, "1 Ready=False(HandlersFailed)@1 Stalled=True(HandlersFailed)@1"},
+	}
+	for name, test := range tests {
+		p := &Plan{InScope: true, Handlers: registry.Handlers{{ID: "fn"}}, Cycle: &record.Cycle{Progress: call.NewProgress(func(string) *storage.Record { return nil })}}
+		p.Reason = cause.Update
+		p.CallContext.Body = object.NewBody(first)
+		fn := p.Cycle.Progress.Include("fn", cause.Update, false)
+		fn.Success = !test.fails
+		fn.Failure = test.fails
+		decided := p.conditions(Circumstances{Handlers: &Handlers{HasConditions: true, IDs: []string{"fn"}}})
+		if got := summary(patch.ApplyMerge(test.now, decided.Amend(test.now, test.now, test.continues))); got != test.want {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}
+
+// One handler has failed in the cycle, and another one could not restore its children.
+func TestFailuresInTheCycleAndOutsideOfItCount(t *testing.T) {
+	progress := call.NewProgress(func(string) *storage.Record { return nil })
+	progress.Fail("restored", errUnfit)
+	c := Conditions{
+		handlers: &Handlers{Triggered: registry.Handlers{{ID: "restored", Kind: handler.OnRestore}}},
+		calls:    &record.Calls{Progress: progress, Records: func() map[string]*storage.Record { return nil }},
+	}
+	o := outcome{Failed: map[string]string{"fn": "broken"}}
+	if restored := c.addRestorations(&o); len(restored) > 0 || len(o.Failed) != 2 || o.Failed["fn"] != "broken" {
+		t.Errorf("got %q, %q", restored, o.Failed)
+	}
+}
+
+func TestMessagesOfTheGreatestLengthStayWhole(t *testing.T) {
+	whole := strings.Repeat("x", maxMessage)
+	if got := clean(whole); got != whole {
+		t.Errorf("got %q", got)
+	}
+	if got := clean(whole + "x"); got != whole+"…" {
+		t.Errorf("got %q", got)
 	}
 }

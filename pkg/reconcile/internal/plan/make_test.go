@@ -50,6 +50,18 @@ func revised(r *registry.Registry) {
 	r.Add(handler.Update(kexes, fn, handler.ID("update"), handler.Revision("2")))
 }
 
+// timers has a timer.
+func timers(r *registry.Registry) {
+	r.Add(handler.Timer(kexes, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("timer"), handler.Interval(time.Hour)))
+}
+
+// special has a handler for objects with the label "special", and one for the creation of all.
+func special(r *registry.Registry) {
+	fn := handlertest.Function(func(context.Context, *handler.Call) error { return nil })
+	r.Add(handler.Create(kexes, fn, handler.ID("create")))
+	r.Add(handler.Update(kexes, fn, handler.ID("special"), handler.Labels(map[string]handler.Matcher{"special": handler.Present()})))
+}
+
 type look struct {
 	handlers func(r *registry.Registry)
 	object   m // changes to the object, whose spec has the size 1
@@ -57,6 +69,8 @@ type look struct {
 	records  map[string]storage.Record
 	memory   Memory
 	held     bool // by the finalizer
+	open     *storage.Cycle
+	unserved bool // there are deletion handlers of another version of the resource
 }
 
 // plan makes the plan, and returns what a decision about it depends on.
@@ -95,6 +109,10 @@ func (l look) plan(t *testing.T) (*Plan, Circumstances) {
 	for _, id := range f.Handlers.IDs {
 		f.Stored.Progress.Load(id)
 	}
+	f.Stored.Open = l.open
+	if l.unserved {
+		f.Handlers.Unserved = registry.Handlers{{ID: "delete", Kind: handler.OnDelete}}
+	}
 	return Make(f), Circumstances{Handlers: f.Handlers, Revisions: f.Revisions}
 }
 
@@ -108,6 +126,16 @@ func (l look) make(t *testing.T) string {
 	}
 	if ids := IDsOf(p.Background); len(ids) > 0 {
 		words = append(words, "runs "+strings.Join(ids, " "))
+	}
+	for _, misfit := range p.Misfits {
+		outcome := " is skipped"
+		if misfit.Waits {
+			outcome = " waits"
+		}
+		words = append(words, misfit.Handler.ID+outcome)
+	}
+	if p.Cycle != nil && p.Cycle.Reason != p.Reason {
+		t.Errorf("the reason of the cycle is %s", p.Cycle.Reason)
 	}
 	if p.MustAddFinalizer() {
 		words = append(words, "adds the finalizer")
@@ -158,6 +186,14 @@ func TestPlans(t *testing.T) {
 		"a retry of another reason":                  {look{handlers: everything, base: same, held: true, records: retried(cause.Create)}, "noop; nothing to do"},
 		"a request to rerun":                         {look{handlers: everything, object: m{"annotations": m{"kopf.dev/request-rerun": "1 update"}}, base: same, held: true}, "resume; calls update"},
 		"a request to rerun what does not exist":     {look{handlers: everything, object: m{"annotations": m{"kopf.dev/request-rerun": "1 other"}}, base: same, held: true}, "noop; nothing to do"},
+		"a request to rerun a deletion handler":      {look{handlers: everything, object: m{"annotations": m{"kopf.dev/request-rerun": "1 delete"}}, base: same, held: true}, "noop; nothing to do"},
+		"a request to rerun during a change":         {look{handlers: everything, object: m{"annotations": m{"kopf.dev/request-rerun": "1 update create other"}}, base: smaller, held: true}, "update; calls update resize/spec.size create"},
+		"a request to rerun during a deletion":       {look{handlers: everything, object: m{"annotations": m{"kopf.dev/request-rerun": "1 update"}, "deletionTimestamp": deleted["deletionTimestamp"]}, base: same, held: true}, "delete; calls delete"},
+		"a request to rerun what does not match":     {look{handlers: special, object: m{"annotations": m{"kopf.dev/request-rerun": "1 special"}}, base: same}, "noop; nothing to do"},
+		"a start, and resume handlers have not run":  {look{handlers: everything, base: same, held: true, memory: Memory{Initial: true, HasResumed: func(string) bool { return false }}}, "resume; calls resume"},
+		"a timer alone":                              {look{handlers: timers}, "runs timer"},
+		"a timer beside deletion handlers":           {look{handlers: func(r *registry.Registry) { everything(r); timers(r) }}, "create; calls create; runs timer; adds the finalizer"},
+		"deletion handlers of another version":       {look{handlers: special, held: true, unserved: true}, "create; calls create"},
 		"another revision":                           {look{handlers: revised, object: m{"annotations": m{"kopf.dev/handled-revisions": `{"done":{"update":"1"}}`}}, base: same}, "update; calls update"},
 		"the same revision":                          {look{handlers: revised, object: m{"annotations": m{"kopf.dev/handled-revisions": `{"done":{"update":"2"}}`}}, base: same}, "noop; nothing to do"},
 		"daemons and timers":                         {look{handlers: daemons}, "runs daemon timer; adds the finalizer"},

@@ -27,7 +27,7 @@ func (p *Plan) collectMisfits(selected registry.Handlers) registry.Handlers {
 			return true
 		}
 		err := d.Misfit(&p.Cause)
-		if err == nil || p.Reason == cause.Delete && d.OnMisfit == handler.CallUntyped {
+		if err == nil || d.OnMisfit == handler.CallUntyped {
 			return true
 		}
 		// An object that no handler has worked on has nothing to clean up before its deletion.

@@ -112,3 +112,35 @@ func TestFieldsOfHandlersBelongToTheEssence(t *testing.T) {
 		t.Errorf("got %+v", sorted)
 	}
 }
+
+// The handlers that are left out have fields and records nevertheless.
+func TestHandlersAreSortedByWhatTheyAreFor(t *testing.T) {
+	fn := handlertest.Function(func(context.Context, *handler.Call) error { return nil })
+	var r registry.Registry
+	r.Add(handler.ForConditions(kexes, nil))
+	ordered(&r)
+	daemons(&r)
+	r.Add(handler.ForField(kexes, []string{"status.phase"}, fn, handler.ID("field")))
+	r.Add(handler.Timer(kexes, fn, handler.ID("nightly"), handler.Scheduled("0 3 * * *")))
+	all, err := r.Handlers(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := Sort(all)
+	if !h.HasConditions || len(h.Triggered) > 0 || !slices.EqualFunc(h.Sequences, [][]string{{"next", "update"}}, slices.Equal) {
+		t.Errorf("got %+v", h)
+	}
+	if got := RunsOf(h.Background); !slices.Equal(got, []string{record.RunOf("nightly")}) {
+		t.Errorf("got %q", got)
+	}
+	rest := h.Only(func(d *handler.Declaration) bool { return d.ID == "create" })
+	if got := IDsOf(rest.Changing); !slices.Equal(got, []string{"create"}) || len(rest.Background) > 0 {
+		t.Errorf("got %q", got)
+	}
+	if len(rest.Declared) != len(all) || !slices.Equal(rest.IDs, h.IDs) || len(rest.Fields) != 1 || !rest.HasConditions {
+		t.Errorf("got %+v", rest)
+	}
+	if Sort(all.OfKind(handler.OnCreate)).HasConditions {
+		t.Error("the conditions are left out, too")
+	}
+}

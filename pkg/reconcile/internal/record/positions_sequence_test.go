@@ -35,7 +35,8 @@ func TestSequencesEndTogether(t *testing.T) {
 			l.pass(2, "b", "c")
 		}, `base 1, open 1 [] again ["a" "b"]`},
 		"one is due for the present state, and not for that of the other": {
-			[]string{"a", "b", "z"}, []string{"a", "b"},
+			[]string{"a", "b", "z"},
+			[]string{"a", "b"},
 			map[string]func(before, after any) bool{"a": func(before, after any) bool { return before == nil || beyond(2)(before, after) }},
 			func(l *line) {
 				l.pass(1, "a")
@@ -164,8 +165,7 @@ func TestHandlersAreCalledAgainForWhatTheyHaveSeenOnly(t *testing.T) {
 		"the base is at a later state, for others only": {1, func(before, after any) bool { return before != after }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &line{fixture: newFixture(t), ids: []string{"a"}, filters: map[string]func(before, after any) bool{"a": test.due}}
-			c := &Cycle{Reason: cause.Update, Progress: l.progress("a"), Declared: l.ids, IsDue: func(_ string, before, after object.Essence) bool {
+			c := &Cycle{Reason: cause.Update, Progress: newFixture(t).progress("a"), Declared: []string{"a"}, IsDue: func(_ string, before, after object.Essence) bool {
 				return test.due(size(before), size(after))
 			}}
 			c.Progress.Include("a", cause.Update, false)
