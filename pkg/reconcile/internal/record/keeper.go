@@ -83,7 +83,7 @@ func (k Keeper) Record(ctx context.Context, body *object.Body, id string, r repo
 // was created.
 func (k Keeper) LastRun(ctx context.Context, body *object.Body, id string, r report.Reporter) (storage.Record, error) {
 	run, err := k.Record(ctx, body, RunOf(id), r)
-	if run == nil { // also if it could not be read
+	if err != nil || run == nil {
 		return storage.Record{Started: body.CreationTimestamp()}, err
 	}
 	return *run, nil
@@ -147,7 +147,7 @@ func (k Keeper) EndedAt(ctx context.Context, c *Cycle, body *object.Body, r repo
 		return nil, nil
 	}
 	kept, err := k.kept(ctx, body, r, func() (*call.Progress, error) { return c.Progress, nil })
-	if kept == nil { // also if it could not be read
+	if err != nil || kept == nil {
 		return nil, err
 	}
 	states := map[string]object.Essence{}
