@@ -34,6 +34,19 @@ var ErrExited = errors.New("the goroutine was ended by runtime.Goexit, which t.F
 // or is not watched anymore.
 var ErrGone = errors.New("the object does not exist anymore, or is not watched anymore")
 
+// ErrCanceled ends a run whose context is canceled while a handler is running.
+// That attempt does not count: it is made again later.
+var ErrCanceled = errors.New("the handler was canceled because the operator is stopping")
+
+// Interruption is returned by the code around a handler, to end the run instead of the attempt.
+type Interruption struct{ Err error }
+
+// Error returns the text of the reason.
+func (i *Interruption) Error() string { return i.Err.Error() }
+
+// Unwrap returns the reason.
+func (i *Interruption) Unwrap() error { return i.Err }
+
 // WriteError means that the API server has refused an edit of a daemon, or that it cannot be computed.
 type WriteError struct {
 	ID       string // of the daemon

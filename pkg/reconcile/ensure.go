@@ -143,9 +143,9 @@ func (p parent) storePlaces(_ context.Context, places convergence.Places) error 
 	}})
 	switch {
 	case err != nil:
-		return &call.Interruption{Err: err}
+		return &handler.Interruption{Err: err}
 	case outcome.Gone || outcome.ChangedByOthers || p.pass.term.isStopping():
-		return &call.Interruption{Err: errInterrupted}
+		return &handler.Interruption{Err: errInterrupted}
 	default:
 		return nil
 	}

@@ -169,7 +169,7 @@ func (p *pass) endCalls(c *cycle, err error) error {
 	for _, r := range c.runners() {
 		p.object.writes.Add(r.Edits...)
 	}
-	if errors.Is(err, errInterrupted) || errors.Is(err, call.ErrCanceled) {
+	if errors.Is(err, errInterrupted) || errors.Is(err, handler.ErrCanceled) {
 		if c.runner != nil {
 			c.Cycle.Progress.WithdrawUnstarted()
 		}

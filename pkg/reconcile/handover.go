@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -105,7 +104,7 @@ func (e *Engine) compareVersions(ctx context.Context) error {
 			return err
 		}
 		for _, v := range versions {
-			if e.isSharded() && e.tenures.of(v.Key.Namespace, cmp.Or(v.Now.UID, v.Seen.GetUID())) == nil {
+			if e.isSharded() && e.tenures.of(v.Key.Namespace, v.UID()) == nil {
 				continue
 			}
 			catchUp := func(s *objectState) { s.catchUp(v.Seen, v.Now, !r.Selection.IsEmpty()) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
@@ -116,4 +117,21 @@ func TestOthersWorkDuringAPauseOnly(t *testing.T) {
 	e.SetPaused(false)
 	works(true)
 	works(false)
+}
+
+// An object that the watch has not shown yet belongs to a shard, too.
+func TestEveryListedObjectHasAUID(t *testing.T) {
+	for name, test := range map[string]struct {
+		version watch.Version
+		want    types.UID
+	}{
+		"not seen yet": {watch.Version{Now: kube.Version{UID: "u-2"}}, "u-2"},
+		"gone":         {watch.Version{Seen: seen(t, "7")}, "u-1"},
+		"replaced":     {watch.Version{Seen: seen(t, "7"), Now: kube.Version{UID: "u-2"}}, "u-2"},
+		"unknown":      {watch.Version{}, ""},
+	} {
+		if got := test.version.UID(); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
 }

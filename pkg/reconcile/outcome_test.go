@@ -186,7 +186,7 @@ func TestOutcomesBeforeAFailureOfThePassAreKept(t *testing.T) {
 			return errors.Join(err, unstructured.SetNestedField(obj.Object, number+1, "spec", id))
 		})
 		if id == "second" && calls[id] <= 2 {
-			return &call.Interruption{Err: errBroken}
+			return &handler.Interruption{Err: errBroken}
 		}
 		return nil
 	}

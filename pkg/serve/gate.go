@@ -5,8 +5,8 @@ import (
 	"errors"
 	"sync"
 
+	handlers "github.com/kopf-go/kopf/internal/handler" // the name is taken here
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/serve/protocol"
 )
 
@@ -107,6 +107,6 @@ func (p *Program) enter(ctx context.Context, kind protocol.Kind) error {
 	case kind == protocol.Timer || kind == protocol.Event: // nothing is recorded of their attempts
 		return kopf.Temporary(err, 0)
 	default:
-		return &call.Interruption{Err: call.ErrCanceled}
+		return &handlers.Interruption{Err: handlers.ErrCanceled}
 	}
 }

@@ -29,7 +29,7 @@ var layers = []layer{
 	{name: "example operators", folders: []string{"examples/..."}, only: usersMayImport},
 	{name: "commands", folders: []string{"cmd/..."}, only: append([]string{"internal/binaries", "internal/controlplane", "internal/manifests", "pkg/cli/...", "pkg/serve"}, usersMayImport...)},
 	{name: "control planes", folders: []string{"internal/controlplane"}, only: []string{"internal/binaries", "internal/guard"}},
-	{name: "handlers in any language", folders: []string{"pkg/serve"}, only: append([]string{"internal/conversion", "internal/registry", "pkg/cli/...", "pkg/events/...", "pkg/reconcile/call", "pkg/serve/conformance", "pkg/serve/document", "pkg/serve/metacontroller", "pkg/serve/process", "pkg/serve/protocol", "pkg/serve/service", "pkg/serve/side8", "pkg/serve/worker"}, usersMayImport...)},
+	{name: "handlers in any language", folders: []string{"pkg/serve"}, only: append([]string{"internal/conversion", "internal/handler", "internal/registry", "pkg/cli/...", "pkg/events/...", "pkg/serve/conformance", "pkg/serve/document", "pkg/serve/metacontroller", "pkg/serve/process", "pkg/serve/protocol", "pkg/serve/service", "pkg/serve/side8", "pkg/serve/worker"}, usersMayImport...)},
 	{name: "conformance of workers", folders: []string{"pkg/serve/conformance"}, only: []string{"pkg/serve/document", "pkg/serve/process", "pkg/serve/protocol", "pkg/serve/worker"}},
 	{name: "controllers of Metacontroller", folders: []string{"pkg/serve/metacontroller"}, only: append([]string{"internal/registry", "pkg/serve/document", "pkg/serve/service"}, usersMayImport...)},
 	{name: "workers and services", folders: []string{"pkg/serve/worker", "pkg/serve/service"}, only: []string{"pkg/backoff", "pkg/serve/document", "pkg/serve/process", "pkg/serve/protocol"}},

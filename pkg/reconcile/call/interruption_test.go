@@ -9,7 +9,6 @@ import (
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
-	"github.com/kopf-go/kopf/pkg/reconcile/call"
 )
 
 // When the engine ends the run within a handler, that handler's attempt does not
@@ -57,7 +56,7 @@ func TestCanceledSubhandlerAttemptDoesNotCount(t *testing.T) {
 		defer cancel()
 		a := w.handler("a", parent(subs{"x": failing(0, nil), "y": working}), handler.Retries(1))
 		_, _, err := w.pass(ctx, a)
-		if !errors.Is(err, call.ErrCanceled) || w.stored["a"].Retries != 0 || w.stored["a/y"].Retries != 0 || !w.stored["a/x"].Success {
+		if !errors.Is(err, handler.ErrCanceled) || w.stored["a"].Retries != 0 || w.stored["a/y"].Retries != 0 || !w.stored["a/x"].Success {
 			t.Errorf("got %v, %+v, %+v", err, w.stored["a"], w.stored["a/y"])
 		}
 		w.cycle(a)

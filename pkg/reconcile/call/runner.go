@@ -102,19 +102,6 @@ func (e EndSpan) End(o Outcome, counts bool) {
 	}
 }
 
-// ErrCanceled ends a run whose context is canceled while a handler is running.
-// That attempt does not count: it is made again later.
-var ErrCanceled = errors.New("the handler was canceled because the operator is stopping")
-
-// Interruption is returned by the code around a handler, to end the run instead of the attempt.
-type Interruption struct{ Err error }
-
-// Error returns the text of the reason.
-func (i *Interruption) Error() string { return i.Err.Error() }
-
-// Unwrap returns the reason.
-func (i *Interruption) Unwrap() error { return i.Err }
-
 // Run calls the handlers that are due, in the order of the lifecycle. All of them
 // must be included in the progress.
 func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
@@ -337,7 +324,7 @@ func (c *Call) End() error {
 	outcome := c.attempt.end(c.ctx, c.result, c.err)
 	counts := false
 	defer func() { c.span.End(outcome, counts) }()
-	var interruption *Interruption
+	var interruption *handler.Interruption
 	switch {
 	case c.subs.interrupted != nil:
 		return c.subs.interrupted
@@ -346,7 +333,7 @@ func (c *Call) End() error {
 		return interruption.Err
 	case r.ctx.Err() != nil && outcome.Err != nil:
 		c.state.unstarted = c.isFirst
-		return ErrCanceled
+		return handler.ErrCanceled
 	}
 	misfit := handler.AsMisfit(outcome.Err)
 	if misfit != nil {

@@ -135,7 +135,7 @@ func TestCanceledAttemptDoesNotCount(t *testing.T) {
 		time.AfterFunc(30*time.Second, func() { cancel(errors.New("the operator is stopping")) })
 		a, b, c := w.handler("a", failing(0, nil)), w.handler("b", working, handler.Retries(1)), w.handler("c", failing(0, nil))
 		runner, _, err := w.pass(ctx, a, b, c)
-		if !errors.Is(err, call.ErrCanceled) || runner.Attempts != 1 || w.stored["b"].Retries != 0 || w.stored["b"].Finished() {
+		if !errors.Is(err, handler.ErrCanceled) || runner.Attempts != 1 || w.stored["b"].Retries != 0 || w.stored["b"].Finished() {
 			t.Errorf("got %v, %d attempts, %+v", err, runner.Attempts, w.stored["b"])
 		}
 		w.cycle(a, b, c)

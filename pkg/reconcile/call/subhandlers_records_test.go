@@ -42,7 +42,7 @@ func TestReferencesAreStoredAlthoughTheCallDoesNotCount(t *testing.T) {
 		functions["y"], functions["z"] = failing(0, nil), working
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, _, err := w.pass(ctx, a); !errors.Is(err, call.ErrCanceled) {
+		if _, _, err := w.pass(ctx, a); !errors.Is(err, handler.ErrCanceled) {
 			t.Fatalf("got %v", err)
 		}
 		if got := w.stored["a"]; got.Retries != 1 || !slices.Equal(got.Subrefs, []string{"a/x", "a/y", "a/z"}) {

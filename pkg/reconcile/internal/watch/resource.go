@@ -131,6 +131,14 @@ type Version struct {
 	Now  kube.Version     // empty if it no longer exists
 }
 
+// UID returns that of the object now, or, if it no longer exists, as the watch has shown it.
+func (v Version) UID() types.UID {
+	if v.Now.UID == "" && v.Seen != nil {
+		return v.Seen.GetUID()
+	}
+	return v.Now.UID
+}
+
 // Versions lists all objects again, without their content, because a watch can be late or
 // stuck. It skips stopped streams; streams that start later list the current objects anyway.
 func (r *Resource) Versions(ctx context.Context) ([]Version, error) {
