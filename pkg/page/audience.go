@@ -11,7 +11,7 @@ import (
 // patience is how long the objects are watched after the last viewer has left, who may only load another page.
 const patience = time.Minute
 
-// audience watches the objects while the page is open, and tells the viewers what changes. Nobody looks: nothing is watched
+// audience watches the objects while the page is open, and tells the viewers what changes. Without viewers, nothing is watched,
 // and nothing is kept.
 type audience struct {
 	watch func(context.Context) // until the context is done
@@ -63,7 +63,7 @@ func (a *audience) start() {
 	a.ended = ended
 }
 
-// leave lets the watches end later, unless somebody looks then. It is called with the lock.
+// leave lets the watches end later, unless there are viewers then. It is called with the lock.
 func (a *audience) leave() {
 	if a.leaving != nil {
 		a.leaving.Stop()

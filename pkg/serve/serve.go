@@ -334,8 +334,8 @@ func (p *Program) ApplySettings(s *kopf.Settings) error {
 	return nil
 }
 
-// ConfigureAdmission sets how the API servers reach the admission handlers and the conversions, if there are any: as the variables of the pods
-// say, or else, as on the machine of a developer, at an address of this machine.
+// ConfigureAdmission sets how the API servers reach the admission handlers and the conversions, if there are any: as the
+// variables of the pods say, or else, as on the machine of a developer, at an address of this machine.
 func (p *Program) ConfigureAdmission(s *kopf.Settings) error {
 	declared := p.admissionHandler()
 	if declared == nil || s.Admission.Server != nil {
