@@ -176,7 +176,11 @@ func (c *campaign) runAll(ctx context.Context, mutants []*mutant, reasons map[id
 			stages = append(stages, sweepStage, stormStage)
 		}
 		for _, s := range stages {
-			if err := c.run(ctx, s, own); err != nil {
+			tried := own
+			if s.runsOperators() && !c.options.thorough { // a minute for each, to be told what the list says
+				tried = differing(own, reasons)
+			}
+			if err := c.run(ctx, s, tried); err != nil {
 				return err
 			}
 		}
@@ -184,9 +188,14 @@ func (c *campaign) runAll(ctx context.Context, mutants []*mutant, reasons map[id
 	return nil
 }
 
+// differing returns the mutants that are not equivalent.
+func differing(mutants []*mutant, reasons map[identity]string) []*mutant {
+	return slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return reasons[m.id] != "" })
+}
+
 // sampleOf returns some of the mutants that are not equivalent.
 func sampleOf(mutants []*mutant, reasons map[identity]string, o options) []*mutant {
-	candidates := slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return reasons[m.id] != "" })
+	candidates := differing(mutants, reasons)
 	random := rand.New(rand.NewPCG(o.seed, 0))
 	random.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
 	return candidates[:min(o.sample, len(candidates))]

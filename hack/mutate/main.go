@@ -12,7 +12,8 @@
 //	go run ./hack/mutate -storm -n 20       # what random faults alone find in a sample
 //
 // It prints a table of the files with the kinds of tests that kill their mutants, and the
-// survivors, and fails if there are any. equivalent.txt lists mutants that change nothing.
+// survivors, and fails if there are any. equivalent.txt lists mutants that change nothing; without
+// -thorough, the tests of whole operators do not try them.
 // Lines of the log can be removed without a test that notices, so they are not mutated. Cases
 // of type switches are not, either.
 //

@@ -60,6 +60,9 @@ type stage struct {
 	tests, except string
 }
 
+// runsOperators reports whether the tests are those of whole operators, which take long.
+func (s stage) runsOperators() bool { return !slices.Contains([]kind{unit, engine, model}, s.kind) }
+
 const (
 	enginePackage = "pkg/reconcile"
 	faultsPackage = "test/faults"

@@ -5,7 +5,19 @@ import (
 	"encoding/json"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 )
+
+// ParseMapping decodes a JSON object as sigs.k8s.io/json does, in a third of the time. It returns
+// false for any other text.
+func ParseMapping(text []byte) (mapping map[string]any, ok bool) {
+	text = bytes.TrimSpace(text)
+	if !gjson.ValidBytes(text) || text[0] != '{' {
+		return nil, false
+	}
+	return decode(text), true
+}
 
 // decode decodes the mapping at the beginning of valid JSON text. The result is the same
 // as that of sigs.k8s.io/json in a third of the time: the text was validated when its

@@ -93,9 +93,15 @@ func (o *watcher) flush() {
 	}
 }
 
+// event is an event of a watch, with the fields in the order of a real API server.
+type event struct {
+	Type   apiwatch.EventType `json:"type"`
+	Object any                `json:"object"`
+}
+
 // send writes an event, and reports whether the client still reads.
 func (o *watcher) send(kind apiwatch.EventType, object any) bool {
-	data, err := json.Marshal(map[string]any{"type": kind, "object": object})
+	data, err := json.Marshal(event{kind, object})
 	if err != nil {
 		return false
 	}

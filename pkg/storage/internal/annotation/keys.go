@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/crypto/blake2b"
 
@@ -50,13 +51,13 @@ func ownedByDeployment(body *object.Body) bool {
 
 // keyV2 truncates the name to the limit of Kubernetes, and appends a hash if it is
 // too long.
-func keyV2(prefix, name string) string {
-	safe := []rune(safeName(name))
-	if len(safe) <= MaxName {
-		return prefix + "/" + string(safe)
+func keyV2(prefix, id string) string {
+	name := safeName(id)
+	if utf8.RuneCountInString(name) <= MaxName {
+		return prefix + "/" + name
 	}
-	suffix := hashSuffix(name)
-	return prefix + "/" + string(safe[:MaxName-len(suffix)]) + suffix
+	suffix := hashSuffix(id)
+	return prefix + "/" + string([]rune(name)[:MaxName-len(suffix)]) + suffix
 }
 
 // keyV1 returns the key as older operators named it: they applied the limit to the
@@ -64,11 +65,11 @@ func keyV2(prefix, name string) string {
 // end of the name.
 func keyV1(prefix, name string) string {
 	name = safeName(name)
-	safe := []rune(name)
 	left := MaxName - len(prefix) - len("/")
-	if len(safe) <= left {
+	if utf8.RuneCountInString(name) <= left {
 		return prefix + "/" + name
 	}
+	safe := []rune(name)
 	suffix := hashSuffix(name)
 	end := left - len(suffix)
 	if end < 0 {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	kjson "sigs.k8s.io/json"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // Compact returns the value as JSON without a line break. The texts are never part of
@@ -27,13 +29,15 @@ func Compact(value any) (string, error) {
 // ParseMapping decodes a JSON object, which may come from another writer. It returns
 // nil for null.
 func ParseMapping(text string) (map[string]any, error) {
+	if mapping, ok := object.ParseMapping([]byte(text)); ok {
+		return mapping, nil
+	}
 	var decoded any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &decoded); err != nil {
 		return nil, fmt.Errorf("it is not JSON: %w", err)
 	}
-	mapping, ok := decoded.(map[string]any)
-	if !ok && decoded != nil {
+	if decoded != nil {
 		return nil, errors.New("it is not a JSON object")
 	}
-	return mapping, nil
+	return nil, nil //nolint:nilnil // null is no mapping, and no mistake
 }
