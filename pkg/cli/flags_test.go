@@ -53,6 +53,36 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+func TestFlagsThatHaveNoEffectAreNamed(t *testing.T) {
+	arguments := "--shards 4 --shard-key=namespace -n one --liveness :8080 --dev --workers 7 --record-field a,b --record file --standalone --quiet"
+	changes := map[string]func(*settings.Settings){
+		"":               func(*settings.Settings) {},
+		"--shards":       func(s *settings.Settings) { s.Replicas.Shards = 8 },
+		"--shard-key":    func(s *settings.Settings) { s.Replicas.ShardKey = settings.ShardByUID },
+		"--namespace":    func(s *settings.Settings) { s.Scope.Namespaces = nil },
+		"--liveness":     func(s *settings.Settings) { s.Health.Address = ":8081" },
+		"--workers":      func(s *settings.Settings) { s.Execution.Workers = 8 },
+		"--record-field": func(s *settings.Settings) { s.Recording.Fields = []string{"a"} },
+		"--standalone":   func(s *settings.Settings) { s.Peering.Standalone = false },
+		"--shards --workers": func(s *settings.Settings) {
+			s.Replicas.Shards = 0
+			s.Execution.Workers = 1
+			s.Execution.GracePeriod = time.Hour // no flag
+		},
+	}
+	in, r := runOperator(t, strings.Fields(arguments)...)
+	if r.code != ExitOK {
+		t.Fatalf("got %+v", r)
+	}
+	for want, change := range changes {
+		s := in.Settings
+		change(&s)
+		if got := strings.Join(in.Overridden(s), " "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestInvalidCommandLines(t *testing.T) {
 	tests := map[string]struct {
 		arguments []string

@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"os"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kopf-go/kopf/pkg/cli/logformat"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -19,6 +21,31 @@ type Invocation struct {
 	Logger logr.Logger
 
 	connection connection
+	flags      *flags
+	set        *pflag.FlagSet // of the flags
+}
+
+// Overridden returns the flags that have no effect on an operator with the settings, because its program has changed
+// them.
+func (in Invocation) Overridden(s settings.Settings) (names []string) {
+	given := map[string]string{}
+	in.set.Visit(func(flag *pflag.Flag) { given[flag.Name] = flag.Value.String() })
+	ours := in.flags.settings
+	in.flags.settings = s // which the flags show
+	in.set.Visit(func(flag *pflag.Flag) {
+		isOther := flag.Value.String() != given[flag.Name]
+		switch flag.Name {
+		case "namespace", "all-namespaces": // they show what was given
+			isOther = !slices.Equal(s.Scope.Namespaces, ours.Scope.Namespaces)
+		case "liveness":
+			isOther = s.Health.Address != ours.Health.Address
+		}
+		if isOther {
+			names = append(names, "--"+flag.Name)
+		}
+	})
+	in.flags.settings = ours
+	return names
 }
 
 // newOperatorCommand returns the command of an operator.
@@ -57,7 +84,7 @@ func (f *flags) invocation(command *cobra.Command) (Invocation, error) {
 			replicas.LeaseNamespace = namespace
 		}
 	}
-	return Invocation{f.settings, logger, f.connection}, nil
+	return Invocation{f.settings, logger, f.connection, f, command.Flags()}, nil
 }
 
 // logged returns the error of an operator: one with a JSON log logs it.

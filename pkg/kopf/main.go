@@ -32,6 +32,9 @@ func Main(configure ...func(*Options)) {
 		for _, change := range configure {
 			change(&options)
 		}
+		for _, flag := range in.Overridden(options.Settings) {
+			options.Logger.Info("A flag has no effect, because the program sets something else in its code.", "flag", flag)
+		}
 		if flags := in.ConnectionFlags(); len(flags) > 0 && options.connects() {
 			return fmt.Errorf("%s cannot be used: the program selects the cluster, by login handlers or by its options", strings.Join(flags, ", "))
 		}

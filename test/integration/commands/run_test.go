@@ -59,6 +59,7 @@ func testRefusedRuns(t *testing.T, p programs) {
 		"no handlers":              {[]string{"./testdata/useless"}, nil, []string{"testdata/useless declares no handlers: it does not import github.com/kopf-go/kopf/pkg/kopf\n"}},
 		"a program among packages": {[]string{"./testdata/handlers", "../../../examples/01-minimal"}, nil, []string{"examples/01-minimal is a program: run it without other packages\n"}},
 		"a file":                   {[]string{"./testdata/handlers/handlers.go"}, nil, []string{"is not in a module: add a go.mod, and pass the directory instead of files\n"}},
+		"a flag without effect":    {[]string{"./testdata/settled", "--workers=5", "--kubeconfig=nowhere"}, nil, []string{"A flag has no effect, because the program sets something else in its code.", "--workers", "nowhere"}},
 		"no go":                    {[]string{"./testdata/handlers"}, []string{"PATH=/bin/nowhere"}, []string{"kopf: the go command, which builds the packages, is not installed or not in the PATH"}},
 	}
 	for name, test := range tests {
