@@ -35,7 +35,8 @@ type State struct {
 type ShardState struct {
 	// Holder is the identity of the replica that holds the Lease, or empty.
 	Holder string
-	// Free is since when no replica holds the Lease, as far as this one knows, or zero.
+	// Free is since when no replica holds the Lease, as far as this one knows, or zero. While a leader handles all objects, it
+	// is zero.
 	Free time.Time
 	// Handled reports whether this replica has not finished handling the shard, whether or not it holds the Lease.
 	Handled bool
@@ -60,10 +61,11 @@ func (r *Ring) State() State {
 	s.Members, _ = r.liveMembers(now)
 	for shard, name := range r.names.shards {
 		var state ShardState
-		if known := r.view.claim(name); known.isFree(now) {
-			state.Free = r.view.freeSince(name)
-		} else {
+		switch known := r.view.claim(name); {
+		case !known.isFree(now):
 			state.Holder = known.holder()
+		case s.Leader == "":
+			state.Free = r.view.freeSince(name)
 		}
 		if r.joined && !r.left && r.assignment.holders != nil && r.assignment.holders[shard] == r.config.Identity {
 			s.Assigned = s.Assigned.With(shard)
