@@ -36,9 +36,19 @@ func TestMemoryOfChildrenAtRest(t *testing.T) {
 	}
 }
 
-// bytesPerChild measures children at rest, with the same accepted fields.
+// bytesPerChild returns the least of three measurements: what the runtime needs meanwhile is in some of them.
 func bytesPerChild(t *testing.T, fields accepted) int {
 	t.Helper()
+	least := measureChildren(fields)
+	for range 2 {
+		least = min(least, measureChildren(fields))
+	}
+	t.Logf("%d bytes per child", least)
+	return least
+}
+
+// measureChildren measures children at rest, with the same accepted fields.
+func measureChildren(fields accepted) int {
 	const parents, children = 400, 5
 	server := &cluster{objects: map[string]*unstructured.Unstructured{}}
 	o := newOperator(server)
@@ -57,7 +67,6 @@ func bytesPerChild(t *testing.T, fields accepted) int {
 	}
 	perChild := int(heap()-before) / (parents * children)
 	runtime.KeepAlive(o)
-	t.Logf("%d bytes per child", perChild)
 	return perChild
 }
 

@@ -324,6 +324,9 @@ func entriesOf(obj *unstructured.Unstructured) []string {
 	return entries
 }
 
+// looking is how often a story looks at all objects: the test must not take the processors from the replicas.
+func looking() time.Duration { return max(300*time.Millisecond, time.Duration(*objects)*time.Millisecond) }
+
 // isHandled reports whether successes contain one creation, and the last change. A change can come before the creation was
 // seen.
 func (s *subject) isHandled(entries []string) bool {
@@ -372,7 +375,7 @@ func (s *story) awaitHandled(what string) {
 			}
 		}
 		return problems
-	}, *patience, 300*time.Millisecond).Should(gomega.BeEmpty(), func() string { return "after " + what })
+	}, *patience, looking()).Should(gomega.BeEmpty(), func() string { return "after " + what })
 	s.note("%d objects are handled after %s, %s later", len(s.live), what, time.Since(began).Round(time.Millisecond))
 }
 
@@ -392,7 +395,7 @@ func hasProgress(obj *unstructured.Unstructured) bool {
 func (s *story) awaitGone() {
 	s.t.Helper()
 	began := time.Now()
-	s.Eventually(func() map[string]*unstructured.Unstructured { return s.list("kopf.dev/v1", "KopfExample") }, *patience, 300*time.Millisecond).
+	s.Eventually(func() map[string]*unstructured.Unstructured { return s.list("kopf.dev/v1", "KopfExample") }, *patience, looking()).
 		Should(gomega.BeEmpty())
 	s.note("all objects are gone, %s later", time.Since(began).Round(time.Millisecond))
 }
