@@ -47,24 +47,32 @@ run: ## Run EXAMPLE on a temporary control plane, or with CLUSTER=current on the
 
 ## Test it
 
-# Tests have memory, and are short of processors: collecting garbage less often saves a tenth of the time.
-test e2e test-memory test-latency test-oldest: export GOGC := $(or $(GOGC),300)
+# Tests have memory, and are short of processors: collecting garbage less often saves a tenth of the time, and test programs
+# without the data for debuggers a quarter of the time of the linker.
+test test-tools e2e test-memory test-latency test-oldest: export GOGC := $(or $(GOGC),300)
+TEST := go test -ldflags=-w -timeout $(TIMEOUT) $(TESTFLAGS)
+
+# The packages that test-tools tests.
+TOOLS := ./hack/... ./pkg/cli/scaffold ./examples/languages ./test/bench ./test/site
+LIBRARY = $$(go list ./... | grep -v /test/e2e$$ | grep -vxF "$$(go list $(TOOLS))")
 
 .PHONY: test
-test: envtest-assets ## Run all tests, including those on a real API server (PACKAGES, TESTFLAGS)
+test: envtest-assets ## Run the tests of the library and its examples, including those on a real API server (PACKAGES, TESTFLAGS)
+	@echo "$(TEST) $(PACKAGES)"
+	@$(WITH_ASSETS) $(TEST) $(if $(filter ./...,$(PACKAGES)),$(LIBRARY),$(PACKAGES))
 ifeq ($(PACKAGES),./...)
-	@$(HUGO) version # the tests of the site need it; its first build takes minutes
-endif
-	@echo "go test -timeout $(TIMEOUT) $(TESTFLAGS) $(PACKAGES)"
-	@$(WITH_ASSETS) go test -timeout $(TIMEOUT) $(TESTFLAGS) $(if $(filter ./...,$(PACKAGES)),$$(go list ./... | grep -v /test/e2e$$),$(PACKAGES))
-ifeq ($(PACKAGES),./...)
-	@KOPF_TEST_SERVER=memory go test $(TESTFLAGS) ./test/conformance # what make test-memory runs besides it takes minutes
+	@KOPF_TEST_SERVER=memory $(TEST) ./test/conformance # what make test-memory runs besides it takes minutes
 	@$(MAKE) --no-print-directory e2e TESTFLAGS='$(filter -race,$(TESTFLAGS))'
 	@$(WITH_ASSETS) go -C examples/kubebuilder test -timeout $(TIMEOUT) ./... # separate modules
 	@go -C otelkopf test $(filter -v -race,$(TESTFLAGS)) ./...
 	@go -C examples/storage test -timeout $(TIMEOUT) ./...
-	@$(MAKE) --no-print-directory test-alerts test-chart test-olm test-dist test-kubebuilder
 endif
+
+.PHONY: test-tools
+test-tools: envtest-assets ## Test what is around the library: new projects, workers in other languages, benchmarks, the site, alerts, and packages
+	@$(HUGO) version # the tests of the site need it; its first build takes minutes
+	@$(WITH_ASSETS) $(TEST) $(TOOLS)
+	@$(MAKE) --no-print-directory test-alerts test-chart test-olm test-dist test-kubebuilder
 
 .PHONY: test-alerts
 test-alerts: ## Test the alerts and the dashboard in config/prometheus with the engine of Prometheus
@@ -92,7 +100,7 @@ e2e: envtest-assets ## Run every example as a program, in PROCS parallel process
 
 .PHONY: test-race
 test-race: override TESTFLAGS += -race
-test-race: test ## Run all tests under the race detector, which needs a C compiler
+test-race: test test-tools ## Run all tests under the race detector, which needs a C compiler
 
 .PHONY: test-memory
 test-memory: ## Run the tests that need a cluster on the API server of the test kit, except those in test/memory.txt (TESTFLAGS)
