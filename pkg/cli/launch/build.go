@@ -3,7 +3,9 @@ package launch
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,22 +25,30 @@ func Build(ctx context.Context, packages []string, dir string, log io.Writer) (s
 		return "", err
 	}
 	program := filepath.Join(dir, "bin", programName(listed[0], packages[0]))
-	arguments := []string{"build", "-o", program}
-	if listed[0].isProgram() {
-		arguments = append(arguments, "--", packages[0])
-	} else {
-		overlay, main, err := writeOverlay(listed, dir)
-		if err != nil {
+	main := packages[0]
+	var flags []string
+	if !listed[0].isProgram() {
+		var overlay string
+		if overlay, main, err = writeOverlay(listed, dir); err != nil {
 			return "", err
 		}
-		arguments = append(arguments, "-overlay", overlay, "--", main)
+		flags = []string{"-overlay", overlay}
 	}
-	command := exec.CommandContext(ctx, "go", arguments...)
+	command := exec.CommandContext(ctx, "go", buildArguments(flags, main, program)...)
 	command.Stderr = log
-	if err := command.Run(); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(program), 0o700), command.Run()); err != nil {
 		return "", cmp.Or(ctx.Err(), fmt.Errorf("building the package %s failed: %w", strings.Join(packages, " "), err))
 	}
 	return program, nil
+}
+
+// buildArguments returns the arguments of the go command that builds a program. With go run, it keeps the program, and
+// links only what has changed: that takes longer than everything else that most commands do.
+func buildArguments(flags []string, main, program string) []string {
+	if _, err := exec.LookPath("cp"); err != nil { // as on Windows
+		return slices.Concat([]string{"build", "-o", program}, flags, []string{"--", main})
+	}
+	return slices.Concat([]string{"run", "-exec", "cp"}, flags, []string{"--", main, program})
 }
 
 // programName returns the name of the program, which its messages contain.
@@ -69,7 +79,7 @@ func writeOverlay(packages []goPackage, dir string) (overlay, place string, err 
 		fmt.Fprintf(&imports, "\t_ %q\n", p.ImportPath)
 	}
 	source := filepath.Join(dir, "main.go")
-	place = filepath.Join(overlayDir(packages), "zz_"+filepath.Base(dir))
+	place = filepath.Join(overlayDir(packages), fmt.Sprintf("zz_%x", sha256.Sum256([]byte(imports.String())))) // the same each time
 	text, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(place, "main.go"): source}})
 	if err != nil {
 		return "", "", err
