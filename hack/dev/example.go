@@ -61,7 +61,7 @@ func exampleNames(root string) []string {
 func (e example) build(ctx context.Context, watch *guard.Guard, out *console) (string, error) {
 	out.say("Building the operator in %s.", e.dir)
 	binary := filepath.Join(watch.Dir(), "operator")
-	command := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", binary, ".") // links a quarter faster
+	command := exec.CommandContext(ctx, "go", launch.BuildArguments(".", binary, "-ldflags=-s -w")...) //nolint:gosec // as a developer wants it; it links a quarter faster
 	command.Dir = e.dir
 	command.Stdout, command.Stderr = out, out
 	if err := command.Run(); err != nil {

@@ -34,7 +34,7 @@ func Build(ctx context.Context, packages []string, dir string, log io.Writer) (s
 		}
 		flags = []string{"-overlay", overlay}
 	}
-	command := exec.CommandContext(ctx, "go", buildArguments(flags, main, program)...)
+	command := exec.CommandContext(ctx, "go", BuildArguments(main, program, flags...)...)
 	command.Stderr = log
 	if err := errors.Join(os.MkdirAll(filepath.Dir(program), 0o700), command.Run()); err != nil {
 		return "", cmp.Or(ctx.Err(), fmt.Errorf("building the package %s failed: %w", strings.Join(packages, " "), err))
@@ -42,9 +42,10 @@ func Build(ctx context.Context, packages []string, dir string, log io.Writer) (s
 	return program, nil
 }
 
-// buildArguments returns the arguments of the go command that builds a program. With go run, it keeps the program, and
-// links only what has changed: that takes longer than everything else that most commands do.
-func buildArguments(flags []string, main, program string) []string {
+// BuildArguments returns the arguments of the go command that builds a program in an existing folder from the package main, with
+// further flags. With go run, it keeps the program, and links only what has changed: that takes longer than everything
+// else that most commands do.
+func BuildArguments(main, program string, flags ...string) []string {
 	if _, err := exec.LookPath("cp"); err != nil { // as on Windows
 		return slices.Concat([]string{"build", "-o", program}, flags, []string{"--", main})
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kopf-go/kopf/internal/guard"
+	"github.com/kopf-go/kopf/pkg/cli/launch"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -64,7 +65,9 @@ type programs struct{ kopf, example, manager string }
 func build(t *testing.T, module, pkg string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), filepath.Base(pkg))
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../../"+module, "-ldflags=-s -w", "-o", path, "./"+pkg).CombinedOutput()
+	command := exec.CommandContext(t.Context(), "go", launch.BuildArguments("./"+pkg, path, "-ldflags=-s -w")...) //nolint:gosec // no input from outside
+	command.Dir = "../../../" + module
+	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("building %s: %v\n%s", pkg, err, output)
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
+	"github.com/kopf-go/kopf/pkg/cli/launch"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -46,7 +47,7 @@ func (b *bench) build(program, pkg string) {
 	b.t.Helper()
 	root, err := assets.Root()
 	b.Expect(err).NotTo(gomega.HaveOccurred())
-	command := exec.CommandContext(b.t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, pkg)
+	command := exec.CommandContext(b.t.Context(), "go", launch.BuildArguments(pkg, program, "-ldflags=-s -w")...) //nolint:gosec // no input from outside
 	command.Dir = root
 	output, err := command.CombinedOutput()
 	b.Expect(err).NotTo(gomega.HaveOccurred(), string(output))
