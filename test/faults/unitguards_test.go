@@ -145,7 +145,7 @@ var unitGuards = map[string]unitGuard{
 		"commit.go", "if !isStatusUnserved(err, confirmed) {", "if true {", "TestResultIsStoredWhenTheStatusIsNoLonger",
 	},
 	"the status follows its definition: the other parts of the edits are not repeated": {
-		"dropped.go", "s.state.edits = statusOf(complete, patch.Minimal(s.body.Raw(), theirs))", "_ = theirs", "TestDroppedStatus",
+		"dropped.go", "s.state.edits = statusOf(s.state.edits, patch.Minimal(s.body.Raw(), theirs))", "_ = theirs", "TestDroppedStatus",
 	},
 	"the status follows its definition: it is a subresource although it was not found": {
 		"dropped.go", "if object.Equal(patch.Minimal(s.body.Raw(), merge), merge) {", "if _ = object.Equal; false {", "TestSuccessIsNotRecorded",

@@ -110,3 +110,22 @@ func TestAuthorsAreToldThatTheirEditIsWritten(t *testing.T) {
 		t.Errorf("got %v, ended %d times", *refusals, f.done["daemon"])
 	}
 }
+
+// The status has become a subresource, so it is refused when the rest of the edits is stored. It is one write, so its
+// refusal cannot be told to some of the authors alone.
+func TestRefusalOfADroppedStatusGoesToItsAuthors(t *testing.T) {
+	for name, handler := range map[string]bool{"of authors who decide": false, "of a handler, too": true} {
+		t.Run(name, func(t *testing.T) {
+			f, _ := redefined(t, true)
+			f.rejects = rejecting(http.StatusUnprocessableEntity, "status", "bad")
+			refusals := f.await(func(p *patch.Patch) { set("x", "status", "bad")(p); set("x", "spec", "good")(p) })
+			if handler {
+				f.edit("fn", set("x", "status", "good"))
+			}
+			f.write(Update{})
+			f.expect("refusals", len(*refusals), map[bool]int{false: 1}[handler])
+			f.expect("finished", f.done["daemon"], 1)
+			f.expect("good", f.field("spec", "good"), "x")
+		})
+	}
+}

@@ -94,7 +94,7 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 	if u.Cycle != nil {
 		u.Cycle.Progress.MarkStored()
 	}
-	s.state.finish() // everything is written
+	s.state.pending = nil
 	for _, report := range s.written {
 		report()
 	}
@@ -169,7 +169,7 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	u.continues = false
 	if s.hasConditions(u) && u.endsCycle() {
 		if err := s.writer.Records.End(ctx, u.Cycle, s.body, storage.Patch{}, s.report); err != nil {
-			return err
+			return unstorable(err)
 		}
 		u.continues = !u.Cycle.Settled
 	}
@@ -194,7 +194,7 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	// One patch has the other edits, the records, and the finalizer.
 	records, err := s.recordsPatch(ctx, u, main)
 	if err != nil {
-		return &unstorableError{fmt.Errorf("the progress of the handlers cannot be stored: %w", err)}
+		return unstorable(err)
 	}
 	if len(main) > 0 || len(records) > 0 {
 		s.writer.Records.PurgeTouch(s.body, records)

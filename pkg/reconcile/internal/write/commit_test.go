@@ -69,6 +69,13 @@ func TestAnUpdateIsKeptAlthoughNothingWaits(t *testing.T) {
 	f.expect("ended", f.flush().Ended, true)
 }
 
+func TestAnUpdateTakesThePlaceOfTheOneThatWaits(t *testing.T) {
+	f := newFixture(t, m{})
+	f.state.Keep(Update{Cycle: f.finished(cause.Create, "a")})
+	f.write(Update{})
+	f.expect("pending", f.state.HasPending(), false)
+}
+
 func TestNothingIsKeptForAnObjectThatIsGone(t *testing.T) {
 	f := newFixture(t, m{})
 	c := f.finished(cause.Create, "a")

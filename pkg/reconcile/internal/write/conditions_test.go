@@ -7,12 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kopf-go/kopf/internal/condition"
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
@@ -125,7 +128,7 @@ func TestConditionsAreNotWrittenWithoutRecords(t *testing.T) {
 	f.writer.Records.Storages.DiffBase = failingBase{DiffBase: f.writer.Records.Storages.DiffBase, store: errStorage}
 	err := f.writeFails(Update{Cycle: c, Decision: f.saying(c)})
 	f.expect("error", errors.Is(err, errStorage), true)
-	f.expectSent("GET")
+	f.expectSent("")
 }
 
 func TestConditionsThatAreDroppedAreGivenUp(t *testing.T) {
@@ -137,39 +140,74 @@ func TestConditionsThatAreDroppedAreGivenUp(t *testing.T) {
 	f.expect("base", f.storedBase() != nil, true)
 }
 
+// changedMeanwhile changes the object as if its cycle had begun with another state.
+func (f *fixture) changedMeanwhile() {
+	f.t.Helper()
+	first := storage.Patch{}
+	kept := &storage.Cycle{Token: "4711", First: object.Essence{"spec": m{"size": int64(0)}}}
+	storages, _ := f.writer.Records.Storages.DiffBase.(storage.CycleBase)
+	if err := storages.StoreCycle(f.t.Context(), f.body, first, kept); err != nil {
+		f.t.Fatal(err)
+	}
+	f.change(patch.ApplyMerge(first, m{"metadata": m{"annotations": m{"kopf.zalando.org/other": `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"create","success":true,"cycle":"4711"}`}}}))
+	f.refresh(f.cached())
+}
+
+// due returns a cycle whose handlers are due for all changes.
+func (f *fixture) due(ids ...string) *record.Cycle {
+	c := f.cycle(cause.Create, ids...)
+	c.Declared, c.IsDue = ids, func(string, object.Essence, object.Essence) bool { return true }
+	return c
+}
+
 // The conditions are written before the records, so they must know whether another cycle
 // follows.
 func TestConditionsForeseeTheNextCycle(t *testing.T) {
 	tests := map[string]struct {
-		prepare func(f *fixture, c *record.Cycle)
-		want    any
+		prepare  func(f *fixture)
+		finished []string
+		want     any
 	}{
-		"nothing follows": {func(*fixture, *record.Cycle) {}, "Reconciled"},
-		"the handler has changed the object": {
-			func(f *fixture, _ *record.Cycle) { f.edit("fn", set("x", "spec", "color")) },
-			nil,
-		},
-		"the object has changed during the cycle": {func(f *fixture, c *record.Cycle) {
-			first := storage.Patch{}
-			kept := &storage.Cycle{Token: "4711", First: object.Essence{"spec": m{"size": int64(0)}}}
-			storages, _ := f.writer.Records.Storages.DiffBase.(storage.CycleBase)
-			if err := storages.StoreCycle(f.t.Context(), f.body, first, kept); err != nil {
-				f.t.Fatal(err)
-			}
-			f.change(patch.ApplyMerge(first, m{"metadata": m{"annotations": m{"kopf.zalando.org/other": `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"create","success":true,"cycle":"4711"}`}}}))
-			f.refresh(f.cached())
-		}, nil},
+		"nothing follows":                         {func(*fixture) {}, []string{"fn", "other"}, "Reconciled"},
+		"the handler has changed the object":      {func(f *fixture) { f.edit("fn", set("x", "spec", "color")) }, []string{"fn", "other"}, nil},
+		"the object has changed during the cycle": {(*fixture).changedMeanwhile, []string{"fn", "other"}, nil},
+		"the cycle goes on":                       {(*fixture).changedMeanwhile, []string{"other"}, "HandlersRunning"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, generation)
-			test.prepare(f, nil)
-			c := f.finished(cause.Create, "fn", "other")
-			c.Declared, c.IsDue = []string{"fn", "other"}, func(string, object.Essence, object.Essence) bool { return true }
+			test.prepare(f)
+			c := f.due("fn", "other")
+			succeed(c, test.finished...)
 			f.write(Update{Cycle: c, Decision: f.saying(c)})
 			f.expect("said", f.ready(), test.want)
 		})
 	}
+}
+
+// Others write to the object, so that the handler must be called again, and the cycle does not end after all.
+func TestConditionsForgetTheNextCycleIfAHandlerIsRetried(t *testing.T) {
+	f := newFixture(t, generation)
+	f.changedMeanwhile()
+	c := f.due("fn", "other")
+	succeed(c, "fn", "other")
+	p := &patch.Patch{}
+	p.Set("x", "status", "result")
+	p.Apply(func(obj *unstructured.Unstructured) error {
+		if len(obj.GetLabels()) > 0 {
+			return errors.New("there is a label")
+		}
+		return nil
+	})
+	f.state.Add(call.Edit{ID: "fn", Patch: p, Revise: func(err error) call.Outcome {
+		return call.Outcome{Called: true, Err: err, Delay: time.Minute}
+	}})
+	for _, value := range []string{"x", "y"} {
+		f.faults = append(f.faults, fault{before: func() { f.change(m{"metadata": m{"labels": m{"of-others": value}}}) }})
+	}
+	f.write(Update{Cycle: c, Decision: f.saying(c)})
+	f.expectSent("PATCH status, GET, PATCH, GET, PATCH status, PATCH")
+	f.expect("said", f.ready(), "HandlersRunning")
 }
 
 func TestConditionsAreWrittenToAStatusThatIsNoSubresource(t *testing.T) {
@@ -193,6 +231,11 @@ func TestTheEndOfACycleSetsItsAnnotations(t *testing.T) {
 	}{
 		"the cycle ends":       {nil, func(f *fixture) *record.Cycle { return f.finished(cause.Create, "fn") }, `{"done":{"fn":"2"}}`},
 		"the cycle stays open": {nil, func(f *fixture) *record.Cycle { return f.cycle(cause.Create, "fn") }, nil},
+		"the cycle stays open for another handler": {nil, func(f *fixture) *record.Cycle {
+			c := f.cycle(cause.Create, "fn", "other")
+			succeed(c, "fn")
+			return c
+		}, nil},
 		"its handler is failed": {nil, func(f *fixture) *record.Cycle {
 			f.edit("fn", set("x", "spec", "bad"))
 			return f.finished(cause.Create, "fn")

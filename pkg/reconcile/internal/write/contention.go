@@ -69,9 +69,8 @@ const (
 type detector struct {
 	rule contention.Rule
 
-	mu         sync.Mutex
-	objects    map[identity]*entry
-	cleanupDue bool // a cleanup is scheduled
+	mu      sync.Mutex
+	objects map[identity]*entry
 }
 
 // newDetector returns a detector. The delays follow the writes under contention; the last one
@@ -125,7 +124,7 @@ func (d *detector) recordWrite(key identity, merge map[string]any, accepted func
 	if e == nil {
 		e = &entry{}
 		d.objects[key] = e
-		d.scheduleCleanup()
+		d.forgetLater(key)
 	}
 	now := time.Now()
 	e.writtenAt = now
@@ -165,25 +164,18 @@ func (d *detector) counts() map[string]int {
 	return counts
 }
 
-// scheduleCleanup schedules the removal of expired entries.
-func (d *detector) scheduleCleanup() {
-	if d.cleanupDue {
-		return
-	}
-	d.cleanupDue = true
+// forgetLater removes an object when its writes no longer count.
+func (d *detector) forgetLater(key identity) {
 	time.AfterFunc(window, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.cleanupDue = false
+		e := d.objects[key]
 		now := time.Now()
-		for key, e := range d.objects {
-			if e.overwrites.IsOver(d.rule, now) && now.Sub(e.writtenAt) >= window {
-				delete(d.objects, key)
-			}
+		if e.overwrites.IsOver(d.rule, now) && now.Sub(e.writtenAt) >= window {
+			delete(d.objects, key)
+			return
 		}
-		if len(d.objects) > 0 {
-			d.scheduleCleanup()
-		}
+		d.forgetLater(key)
 	})
 }
 
@@ -303,23 +295,17 @@ func (f field) isMapping() bool {
 // longer have that value. Removed are the fields below those that the patch removes or replaces:
 // the operator gives them up, and can write them again.
 func (h fieldHashes) compare(body, merge map[string]any) (overwritten []object.Path, removed []uint64) {
-	if len(h) == 0 {
-		return nil, nil
-	}
 	field{value: merge}.walk(func(f field) {
 		if f.isMapping() {
 			return
 		}
-		stored, exists := object.Lookup(body, f.path)
+		stored, _ := object.Lookup(body, f.path)
 		last, known := h[f.id]
 		_, isList := f.value.([]any)
-		if known && last != hashValue(stored, exists) && (!isList || last == hashValue(f.value, true)) {
+		if known && last != hashValue(stored) && (!isList || last == hashValue(f.value)) {
 			overwritten = append(overwritten, slices.Clone(f.path))
 		}
-		former := field{path: f.path, id: f.id, value: stored}
-		if former.isMapping() {
-			former.walk(func(f field) { removed = append(removed, f.id) })
-		}
+		field{path: f.path, id: f.id, value: stored}.walk(func(f field) { removed = append(removed, f.id) })
 	})
 	slices.SortFunc(overwritten, slices.Compare)
 	return overwritten, removed
@@ -334,20 +320,14 @@ func (h fieldHashes) updated(merge map[string]any, accepted func(object.Path, an
 	field{value: merge}.walk(func(f field) {
 		delete(h, f.id)
 		if !f.isMapping() && accepted(f.path, f.value) {
-			h[f.id] = hashValue(f.value, f.value != nil)
+			h[f.id] = hashValue(f.value)
 		}
 	})
 	return h
 }
 
-// hashValue returns the hash of a value, which may be absent.
-func hashValue(value any, exists bool) uint64 {
-	if !exists {
-		return 0
-	}
-	if text, ok := value.(string); ok {
-		return maphash.String(seed, text)
-	}
+// hashValue returns the hash of a value, or of nil if there is none.
+func hashValue(value any) uint64 {
 	text, _ := json.Marshal(value) // never fails: the value comes from JSON
 	return maphash.Bytes(seed, text)
 }

@@ -22,6 +22,11 @@ func contend(t *testing.T, metadata m, path ...string) *fixture {
 func contendAs(t *testing.T, name string, metadata m, path ...string) *fixture {
 	f := newFixture(t, metadata)
 	f.managers = []metav1.ManagedFieldsEntry{{Manager: "x", Operation: "Update", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:a":{}}}`)}}
+	f.contend(name, path...)
+	return f
+}
+
+func (f *fixture) contend(name string, path ...string) {
 	f.writer = New(Config{Name: name, Records: f.writer.Records, ContentionDelays: []time.Duration{time.Minute}})
 	for range threshold + 1 {
 		f.refresh(f.cached())
@@ -31,7 +36,6 @@ func contendAs(t *testing.T, name string, metadata m, path ...string) *fixture {
 		into.Set(path, "theirs")
 		f.change(into)
 	}
-	return f
 }
 
 func TestContentionIsReportedOnceAndDelaysTheObject(t *testing.T) {
@@ -59,6 +63,16 @@ func TestContentionNamesBothManagers(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestContentionWithAnUnknownWriterIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, m{})
+		f.contend("mine", "spec", "a")
+		text := strings.Join(f.events, "; ")
+		f.expect("named", strings.Contains(text, "a client that the object does not name"), true)
+		f.expect("names", strings.Contains(text, "settings.Name"), false)
+	})
 }
 
 func TestContentionForRecordsHasAnotherRemedy(t *testing.T) {

@@ -1,6 +1,8 @@
 package write
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,7 +87,7 @@ func TestContention(t *testing.T) {
 					w.others(test.theirs(i))
 					time.Sleep(test.pause)
 				}
-				if got := w.begins == 1 && w.delay == 4*time.Second; got != test.want || w.begins > 1 {
+				if got := w.begins == 1 && w.delay == 4*time.Second; got != test.want || !test.want && w.begins > 0 {
 					t.Errorf("contention began %d times, the last delay was %v, for %v", w.begins, w.delay, w.finding.fields)
 				}
 			})
@@ -107,6 +109,71 @@ func TestPersistentPerson(t *testing.T) {
 		}
 		if w.begins > 0 || w.delay > 0 {
 			t.Errorf("contention began %d times", w.begins)
+		}
+	})
+}
+
+// A write that undoes nothing does not begin contention, even if one more that does would.
+func TestOnlyAnOverwriteBeginsContention(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		for range threshold {
+			w.write(m{"spec": m{"x": "a"}})
+			w.others(m{"spec": m{"x": "b"}})
+		}
+		if w.write(m{"status": m{"y": "a"}}); w.finding.begins || w.delay > 0 {
+			t.Errorf("contention begins with a write of another field, for %v", w.finding.fields)
+		}
+		if w.write(m{"spec": m{"x": "a"}}); !w.finding.begins {
+			t.Error("contention does not begin")
+		}
+	})
+}
+
+// The last write counts, and not the first one.
+func TestWhatWasWrittenWithinTheWindowIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.write(m{"spec": m{"x": "a"}})
+		time.Sleep(window - time.Second)
+		w.write(m{"spec": m{"x": "b"}})
+		time.Sleep(2 * time.Second)
+		w.others(m{"spec": m{"x": "c"}})
+		if w.write(m{"spec": m{"x": "b"}}); len(w.finding.fields) != 1 {
+			t.Errorf("got %v", w.finding.fields)
+		}
+	})
+}
+
+// Many fields are a problem of memory, so they are forgotten.
+func TestTheFieldsOfAnObjectAreLimited(t *testing.T) {
+	for count, want := range map[int]int{maxFields: 1, maxFields + 1: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			w, fields := newWorld(), m{}
+			for i := range count {
+				fields[fmt.Sprint(i)] = "a"
+			}
+			w.write(m{"spec": fields})
+			w.write(m{"status": m{"x": "a"}})
+			w.others(m{"spec": m{"0": "b"}})
+			if w.write(m{"spec": fields}); len(w.finding.fields) != want {
+				t.Errorf("%d fields: got %v", count, w.finding.fields)
+			}
+		})
+	}
+}
+
+func TestOverwrittenFieldsAreSorted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, ours, theirs := newWorld(), m{}, m{}
+		for i := range maxFields {
+			ours[fmt.Sprint(i)], theirs[fmt.Sprint(i)] = "a", "b"
+		}
+		w.write(m{"spec": ours})
+		w.others(m{"spec": theirs})
+		w.write(m{"spec": ours})
+		if fields := w.finding.fields; len(fields) != maxFields || !slices.IsSortedFunc(fields, slices.Compare) {
+			t.Errorf("got %s", fields)
 		}
 	})
 }
@@ -147,7 +214,20 @@ func TestNothingIsKeptAboutObjectsAtRest(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(w.detector.objects) != 0 || w.detector.cleanupDue {
+		if len(w.detector.objects) != 0 {
+			t.Errorf("left: %v", w.detector.objects)
+		}
+	})
+}
+
+// Objects are forgotten as soon as the window of their last write is over.
+func TestAnObjectIsForgottenAfterTheWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.write(m{"spec": m{"x": "a"}})
+		time.Sleep(window)
+		synctest.Wait()
+		if len(w.detector.objects) != 0 {
 			t.Errorf("left: %v", w.detector.objects)
 		}
 	})
@@ -192,6 +272,8 @@ func TestContendedObjectsAreCounted(t *testing.T) {
 		}
 		w.write(m{"spec": m{"x": "a"}})
 		expect("under contention", 1)
+		time.Sleep(window + time.Second)
+		expect("in the pause, and as long again", 1)
 		time.Sleep(time.Minute)
 		expect("afterward", 0)
 	})

@@ -77,8 +77,7 @@ func (s *Session) writeDroppedStatus(ctx context.Context, u *Update, merge, edit
 		return nil
 	}
 	_, theirs := patch.SplitStatus(edits)
-	complete := s.state.edits
-	s.state.edits = statusOf(complete, patch.Minimal(s.body.Raw(), theirs))
+	s.state.edits = statusOf(s.state.edits, patch.Minimal(s.body.Raw(), theirs))
 	s.target.StatusSubresource = true
 	err := s.send(ctx, u, "status", dropped, theirs)
 	switch {
@@ -86,9 +85,7 @@ func (s *Session) writeDroppedStatus(ctx context.Context, u *Update, merge, edit
 		s.redefine(true)
 	case apierrors.IsNotFound(err) && s.isListed(ctx):
 		s.target.StatusSubresource = false
-		s.state.edits = complete
 		s.state.mustRead = false
-		u.inFlight = nil
 		s.report.Shared.First(unserved)
 		s.warnPruned(status)
 		return nil

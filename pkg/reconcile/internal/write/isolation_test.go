@@ -237,6 +237,20 @@ func TestARejectionIsNoOutcomeOfTheHandler(t *testing.T) {
 	f.expect("failed", failed, 1)
 }
 
+// Daemons have no record. They are told that their edit was rejected, and so is what observes the failures of handlers.
+func TestARejectionIsToldToTheHandler(t *testing.T) {
+	f := newFixture(t, m{})
+	f.rejects = rejecting(http.StatusUnprocessableEntity, "spec", "bad")
+	var told []error
+	for _, id := range []string{"good", "bad"} {
+		p := &patch.Patch{}
+		p.Set("x", "spec", id)
+		f.state.Add(call.Edit{ID: id, Patch: p, Failed: func(err error) { told = append(told, err) }})
+	}
+	f.write(Update{})
+	f.expect("told", len(told) == 1 && apierrors.IsInvalid(told[0]), true)
+}
+
 func TestAFailedTransformationWithoutAnOutcomeFailsItsHandler(t *testing.T) {
 	f := newFixture(t, m{"annotations": m{}})
 	c := f.finished(cause.Create, "a")
@@ -274,6 +288,7 @@ func TestIsRejectedByContent(t *testing.T) {
 		"a policy": {policy("no"), true},
 		"a policy that quotes a lack of permission": {policy(`User "x" cannot patch resource "kex"`), true},
 		"a webhook":                           {status(metav1.StatusReasonForbidden, `admission webhook "x" denied the request`), true},
+		"a webhook with details":              {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonForbidden, Details: &metav1.StatusDetails{}}}, true},
 		"a lack of permission":                {apierrors.NewForbidden(kex, "one", errors.New(`User "x" cannot patch resource "kex"`)), false},
 		"fields that are invalid":             {apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", kex, "one", "", 0, false), true},
 		"an invalid field with its cause":     {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid}}}}}, true},

@@ -44,7 +44,9 @@ func TestWritesAreObserved(t *testing.T) {
 	}{
 		"it is committed":          {fault{}, "the size 1 becomes 2, certain: true"},
 		"it is rejected":           {fault{err: answer(http.StatusUnprocessableEntity)}, nothing},
-		"it is forbidden":          {fault{err: answer(http.StatusForbidden)}, nothing},
+		"a policy forbids it":      {fault{err: answer(http.StatusForbidden)}, nothing},
+		"a permission is missing":  {fault{err: noPermission()}, nothing},
+		"the client is unknown":    {fault{err: answer(http.StatusUnauthorized)}, nothing},
 		"others are faster":        {fault{err: answer(http.StatusConflict)}, nothing},
 		"the response is lost":     {fault{lost: errors.New("connection reset")}, "the size 1 becomes 2, certain: false"},
 		"the server has a problem": {fault{err: answer(http.StatusInternalServerError)}, "the size 1 becomes 2, certain: false"},

@@ -73,6 +73,11 @@ func isRefused(err error) bool {
 // unstorableError is an error of the operator's own storages, before anything is sent.
 type unstorableError struct{ err error }
 
+// unstorable returns the error of a storage as one that a repetition does not change.
+func unstorable(err error) error {
+	return &unstorableError{fmt.Errorf("the progress of the handlers cannot be stored: %w", err)}
+}
+
 func (e *unstorableError) Error() string { return e.err.Error() }
 
 func (e *unstorableError) Unwrap() error { return e.err }
@@ -422,7 +427,7 @@ func (s *Session) reduce(u *Update, refusal error) bool {
 	switch {
 	case u.isPartial() || !s.body.Deleting() || u.refusedAt.IsZero() || time.Since(u.refusedAt) < refusalPatience:
 		return false
-	case !u.withoutEdits && (len(s.state.edits) > 0 || s.hasConditions(u)):
+	case len(s.state.edits) > 0 || s.hasConditions(u):
 		u.withoutEdits = true
 		s.reportRefused(editsRefused, "What handlers have written or returned cannot be stored, and is dropped, because the object is being deleted.", refusal)
 		s.state.refuseEdits(refusal)

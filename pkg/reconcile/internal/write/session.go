@@ -30,7 +30,7 @@ type Session struct {
 	changedByOthers bool
 	// watched is the version of the watch with which the pass began.
 	watched string
-	// aheadOfWatch is set if a direct read has shown a later one.
+	// aheadOfWatch is set if the last direct read has shown a later one.
 	aheadOfWatch bool
 	// statusNotFound is set if a response 404 says that the status is not a subresource. The
 	// next write of the status, alone, to the main resource shows whether that is true.
@@ -111,13 +111,13 @@ func (s *Session) get(ctx context.Context) (*object.Body, error) {
 	}
 	body := snapshot.Body()
 	s.state.confirm(body)
-	s.aheadOfWatch = s.aheadOfWatch || relist.IsOlder(s.watched, body.ResourceVersion())
+	s.aheadOfWatch = relist.IsOlder(s.watched, body.ResourceVersion())
 	return body, nil
 }
 
 // checkHistory reports that a response of the API server is older than what is known of the object.
 func (s *Session) checkHistory(version string) {
-	if s.target.Rewound != nil && s.state.minVersion != "" && relist.IsOlder(version, s.state.minVersion) {
+	if s.target.Rewound != nil && relist.IsOlder(version, s.state.minVersion) {
 		s.target.Rewound()
 	}
 }

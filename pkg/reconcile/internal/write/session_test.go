@@ -68,6 +68,8 @@ func TestAnObjectThatWasSeenGoneIsNotBackWithoutALaterVersion(t *testing.T) {
 	f.expect("fresh, error, gone", []any{fresh, err, f.state.Gone()}, []any{Freshness{}, nil, true})
 	f.state.SeenGone(false)
 	f.expect("gone", f.state.Gone(), false)
+	f.state.SeenMissing()
+	f.expect("gone", f.state.Gone(), true)
 }
 
 func TestHasEdits(t *testing.T) {
@@ -90,6 +92,9 @@ func TestAnAnswerOfAnotherHistoryIsReported(t *testing.T) {
 		"a write of an earlier version": {"1000", func(f *fixture) { f.edit("a", set("x", "spec", "a")); f.write(Update{}) }, true},
 		"a write of the next version":   {"", func(f *fixture) { f.edit("a", set("x", "spec", "a")); f.write(Update{}) }, false},
 		"a read of another object":      {"1000", func(f *fixture) { f.replace(); _, _ = f.ReadLive(t.Context()) }, true},
+		"a list after a read":           {"1000", func(f *fixture) { f.object = nil; _, _ = f.ReadLive(t.Context()) }, true},
+		"a list of the known version":   {"", func(f *fixture) { f.object = nil; _, _ = f.ReadLive(t.Context()) }, false},
+		"a list of a vanished object":   {"1000", func(f *fixture) { f.object = nil; _, _ = f.FindAgain(t.Context(), "u-1") }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,9 +105,16 @@ func TestAnAnswerOfAnotherHistoryIsReported(t *testing.T) {
 				f.state.NotOlderThan(test.floor)
 			}
 			test.happens(f)
-			f.expect("reported", reported > 0, test.reported)
+			f.expect("reported", reported, map[bool]int{true: 1}[test.reported])
 		})
 	}
+}
+
+func TestNobodyNeedsToKnowOfAnotherHistory(t *testing.T) {
+	f := newFixture(t, m{})
+	f.state.NotOlderThan("1000")
+	fresh, err := f.ReadLive(t.Context())
+	f.expect("fresh, error", []any{fresh.Fresh, err}, []any{true, nil})
 }
 
 func TestNothingIsKnownOfAnotherHistory(t *testing.T) {
@@ -119,6 +131,38 @@ func TestNothingIsKnownOfAnotherHistory(t *testing.T) {
 	fresh, err = f.Refresh(t.Context(), cached)
 	f.expect("fresh, error", []any{fresh.Fresh, err}, []any{true, nil})
 	f.expectSent("")
+
+	f.state.SeenGone(true) // the end of the object is not that of the other history
+	f.state.NotOlderThan("1")
+	f.refresh(cached)
+}
+
+// What is indexed must not be older than what handlers see.
+func TestASessionKnowsWhetherItIsAheadOfTheWatch(t *testing.T) {
+	read := func(f *fixture) { _, _ = f.ReadLive(t.Context()) }
+	change := func(f *fixture) { f.change(m{"spec": m{"size": int64(2)}}) }
+	tests := map[string]struct {
+		happens func(f *fixture)
+		want    bool
+	}{
+		"nothing was read":                {change, false},
+		"a read shows the same":           {read, false},
+		"a read shows a later version":    {func(f *fixture) { change(f); read(f) }, true},
+		"the watch has caught up":         {func(f *fixture) { change(f); read(f); f.refresh(f.cached()); read(f) }, false},
+		"the operator itself has written": {func(f *fixture) { f.edit("a", set("x", "spec", "a")); f.write(Update{}) }, false},
+		"a conflict": {func(f *fixture) {
+			f.faults = []fault{{before: func() { change(f) }}}
+			f.edit("a", set("x", "spec", "a"))
+			f.write(Update{})
+		}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, m{})
+			test.happens(f)
+			f.expect("ahead", f.IsAheadOfWatch(), test.want)
+		})
+	}
 }
 
 // page is the response of a proxy.
@@ -240,12 +284,13 @@ func TestVanishedObjectIsFoundAgain(t *testing.T) {
 		fails        bool
 		sent         string
 	}{
-		"it exists":              {func(*fixture) {}, "u-1", true, false, false, "LIST"},
-		"it is deleted":          {func(f *fixture) { f.object = nil }, "u-1", false, true, false, "LIST"},
-		"it was replaced":        {func(f *fixture) { f.object["metadata"].(m)["uid"] = "u-2" }, "u-1", false, true, false, "LIST"},
-		"nothing is known":       {func(f *fixture) { f.readErr = errDown }, "u-1", false, false, true, "LIST"},
-		"it was released":        {func(f *fixture) { f.state.MarkGone() }, "u-1", false, true, false, ""},
-		"it was released before": {func(f *fixture) { f.state.SeenMissing(); f.state.SeenGone(true) }, "u-1", false, true, false, ""},
+		"it exists":                          {func(*fixture) {}, "u-1", true, false, false, "LIST"},
+		"it is deleted":                      {func(f *fixture) { f.object = nil }, "u-1", false, true, false, "LIST"},
+		"it was replaced":                    {func(f *fixture) { f.object["metadata"].(m)["uid"] = "u-2" }, "u-1", false, true, false, "LIST"},
+		"nothing is known":                   {func(f *fixture) { f.readErr = errDown }, "u-1", false, false, true, "LIST"},
+		"it was released":                    {func(f *fixture) { f.state.MarkGone() }, "u-1", false, true, false, ""},
+		"it was released before":             {func(f *fixture) { f.state.SeenMissing(); f.state.SeenGone(true) }, "u-1", false, true, false, ""},
+		"it was released in another history": {func(f *fixture) { f.state.SeenMissing(); f.state.BeginAnew(); f.state.MarkGone() }, "u-1", false, true, false, ""},
 		"a list did not have it": {
 			func(f *fixture) {
 				f.state.SeenMissing()
@@ -277,4 +322,14 @@ func TestVanishedObjectIsFoundAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The state is about a later object of the name, which has ended.
+func TestAnEarlierObjectThatIsFoundAgainIsNotThatOfTheState(t *testing.T) {
+	f := newFixture(t, m{})
+	f.state.Reset("u-2")
+	f.state.MarkGone()
+	exists, err := f.FindAgain(t.Context(), "u-1")
+	f.expect("exists, error, gone", []any{exists, err, f.state.Gone()}, []any{true, nil, true})
+	f.expectSent("LIST")
 }

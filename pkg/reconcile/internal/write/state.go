@@ -70,19 +70,13 @@ func (s *State) isBack(version string) bool {
 // MarkGone ends all writes to this object.
 func (s *State) MarkGone() {
 	s.Drop(handler.ErrGone)
-	*s = State{uid: s.uid, minVersion: s.minVersion, minVersionAt: s.minVersionAt, gone: true, deleted: s.deleted, missing: s.gone && s.missing}
+	*s = State{uid: s.uid, minVersion: s.minVersion, minVersionAt: s.minVersionAt, gone: true, deleted: s.deleted, missing: s.missing}
 }
 
 // Drop discards the pending update and edits, and tells the authors of the edits why.
 func (s *State) Drop(why error) {
 	s.pending = nil
 	s.refuseEdits(why)
-}
-
-// finish removes the pending update and all edits, because they are written, and notifies the authors of the edits.
-func (s *State) finish() {
-	s.pending = nil
-	s.finishEdits()
 }
 
 // refuseEdits removes all edits, and tells their authors why.
@@ -94,7 +88,7 @@ func (s *State) refuseEdits(why error) {
 	}
 }
 
-// finishEdits removes all edits, and notifies their authors.
+// finishEdits removes all edits, because they are written, and notifies their authors.
 func (s *State) finishEdits() { s.dropEdits(func(call.Edit) bool { return true }) }
 
 // Add adds the edits of handlers. Do not add edits for another uid.

@@ -86,6 +86,29 @@ func TestIsReconciled(t *testing.T) {
 	}
 }
 
+// A watch that is late shows versions from before the end of an object.
+func TestOnlyALaterVersionBringsAnObjectBack(t *testing.T) {
+	tests := map[string]struct {
+		state State
+		seen  string
+		want  bool
+	}{
+		"an earlier version":       {State{minVersion: "8"}, "7", false},
+		"the version of the end":   {State{minVersion: "8"}, "8", false},
+		"a later version":          {State{minVersion: "8"}, "9", true},
+		"the end is for good":      {State{minVersion: "8", deleted: true}, "9", false},
+		"the version is not known": {State{}, "9", false},
+		"it cannot be compared":    {State{minVersion: "8"}, "v9", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := test.state.isBack(test.seen); got != test.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
 // Edit.Done is called exactly once, whatever becomes of the object.
 func TestDroppedEditsAreFinishedOnce(t *testing.T) {
 	tests := map[string]func(s *State){

@@ -114,6 +114,7 @@ func TestDenialOfEverythingBlamesNoHandler(t *testing.T) {
 	f.expect("failed, finished", []int{failed, f.done["a"]}, []int{0, 1})
 	f.expect("edit", f.field("spec", "a"), "x")
 	f.expect("record", f.storedRecord("a").Success, true)
+	f.expect("pending", f.state.HasPending(), false)
 }
 
 // The next pass finds out what others have stored meanwhile.
@@ -151,6 +152,17 @@ func TestOutcomesInMemoryOutlastOtherWrites(t *testing.T) {
 			f.expect("a", f.state.Unstored()["a"] != nil && f.state.Unstored()["a"].Success, true)
 		})
 	}
+}
+
+func TestOutcomesInMemoryEndWithTheirObject(t *testing.T) {
+	f := denied(t)
+	c := f.cycle(cause.Delete, "a", "b")
+	succeed(c, "a")
+	f.write(Update{Cycle: c})
+	f.edit("event", set("x", "spec", "a"))
+	f.faults = []fault{{err: answer(http.StatusNotFound), before: func() { f.object = nil }}}
+	f.expect("gone", f.write(Update{}).Gone, true)
+	f.expect("pending", f.state.HasPending(), false)
 }
 
 // A creation whose records cannot be stored must not hold the deletion that follows. What its handlers have

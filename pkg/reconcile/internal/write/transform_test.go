@@ -78,3 +78,22 @@ func TestAFailedTransformationOfASubhandlerReopensItsParents(t *testing.T) {
 	}
 	f.expect("unreported successes", c.Unreported, []string{"other"})
 }
+
+// The records of calls outside of a cycle follow the outcome of the transformation, too.
+func TestAFailedTransformationOfACallOutsideOfACycleIsRetried(t *testing.T) {
+	f := newFixture(t, m{})
+	calls := f.finished(cause.Update, "child")
+	f.revised("child", call.Outcome{Err: errors.New("x"), Delay: time.Minute})
+	f.write(Update{Calls: calling(calls, "child")})
+	child := calls.Progress.Load("child")
+	f.expect("finished, attempts", []any{child.Finished(), child.Retries}, []any{false, 1})
+	f.expect("reported", len(f.events) == 1 && strings.HasPrefix(f.events[0], "HandlerRetrying: "), true)
+}
+
+// An event handler has no record that could say when it is called again.
+func TestAFailedTransformationWithoutARecordIsReported(t *testing.T) {
+	f := newFixture(t, m{})
+	f.revised("event", call.Outcome{Err: errors.New("x"), Delay: time.Minute})
+	f.write(Update{})
+	f.expect("reported", len(f.events) == 1 && strings.HasPrefix(f.events[0], "WriteRejected: Handler event failed"), true)
+}

@@ -332,19 +332,23 @@ func TestForbiddenConditionsHoldBackNoOutcome(t *testing.T) {
 
 // Nothing else changes the order in which the edits of handlers are applied.
 func TestWithheldEditsKeepTheirPlaces(t *testing.T) {
-	f := newFixture(t, m{})
-	f.rejects = forbidding(object.Path{"spec", "bad"})
-	f.edit("first", set(1, "spec", "x"))
-	f.edit("second", set("x", "spec", "bad"))
-	f.edit("third", set(3, "spec", "x"))
-	f.faults = []fault{{err: noPermission()}, {err: errDown}}
-	err := f.writeFails(Update{Cycle: f.finished(cause.Create, "first", "second", "third")})
-	f.expect("down", errors.Is(err, errDown), true)
-	var ids []string
-	for _, edit := range f.state.edits {
-		ids = append(ids, edit.ID)
+	for name, first := range map[string]error{"of a refused write": noPermission(), "of a rejected write": answer(http.StatusUnprocessableEntity)} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, m{})
+			f.rejects = forbidding(object.Path{"spec", "bad"})
+			f.edit("first", set(1, "spec", "x"))
+			f.edit("second", set("x", "spec", "bad"))
+			f.edit("third", set(3, "spec", "x"))
+			f.faults = []fault{{err: first}, {err: errDown}}
+			err := f.writeFails(Update{Cycle: f.finished(cause.Create, "first", "second", "third")})
+			f.expect("down", errors.Is(err, errDown), true)
+			var ids []string
+			for _, edit := range f.state.edits {
+				ids = append(ids, edit.ID)
+			}
+			f.expect("edits", ids, []string{"first", "second", "third"})
+		})
 	}
-	f.expect("edits", ids, []string{"first", "second", "third"})
 }
 
 // Another client deletes the object between the dry runs and the write.
