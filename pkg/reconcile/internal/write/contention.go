@@ -69,8 +69,9 @@ const (
 type detector struct {
 	rule contention.Rule
 
-	mu      sync.Mutex
-	objects map[identity]*entry
+	mu         sync.Mutex
+	objects    map[identity]*entry
+	cleanupDue bool // a cleanup is scheduled: one timer for all objects
 }
 
 // newDetector returns a detector. The delays follow the writes under contention; the last one
@@ -124,7 +125,7 @@ func (d *detector) recordWrite(key identity, merge map[string]any, accepted func
 	if e == nil {
 		e = &entry{}
 		d.objects[key] = e
-		d.forgetLater(key)
+		d.scheduleCleanup()
 	}
 	now := time.Now()
 	e.writtenAt = now
@@ -164,18 +165,25 @@ func (d *detector) counts() map[string]int {
 	return counts
 }
 
-// forgetLater removes an object when its writes no longer count.
-func (d *detector) forgetLater(key identity) {
+// scheduleCleanup schedules the removal of expired entries.
+func (d *detector) scheduleCleanup() {
+	if d.cleanupDue {
+		return
+	}
+	d.cleanupDue = true
 	time.AfterFunc(window, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		e := d.objects[key]
+		d.cleanupDue = false
 		now := time.Now()
-		if e.overwrites.IsOver(d.rule, now) && now.Sub(e.writtenAt) >= window {
-			delete(d.objects, key)
-			return
+		for key, e := range d.objects {
+			if e.overwrites.IsOver(d.rule, now) && now.Sub(e.writtenAt) >= window {
+				delete(d.objects, key)
+			}
 		}
-		d.forgetLater(key)
+		if len(d.objects) > 0 {
+			d.scheduleCleanup()
+		}
 	})
 }
 

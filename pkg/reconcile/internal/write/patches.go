@@ -15,7 +15,7 @@ import (
 // must be written separately to the status. It returns no patch if this write deletes the
 // object, because the edits would be lost.
 func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
-	if u.deletesObject(s.body, s.writer.finalizer()) {
+	if len(s.state.edits) == 0 && !s.hasConditions(u) || u.deletesObject(s.body, s.writer.finalizer()) {
 		return nil, nil
 	}
 	wanted := s.body.Raw()
