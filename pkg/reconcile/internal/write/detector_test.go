@@ -145,6 +145,26 @@ func TestWhatWasWrittenWithinTheWindowIsRemembered(t *testing.T) {
 	})
 }
 
+// One timer is enough for all objects, and there is none without objects.
+func TestForgettingIsPlannedWhileThereAreObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		for range 2 {
+			if w.detector.cleanupDue {
+				t.Error("it is planned without objects")
+			}
+			w.write(m{"spec": m{"x": "a"}})
+			time.Sleep(window - time.Second)
+			w.write(m{"spec": m{"x": "b"}})
+			time.Sleep(2 * time.Second)
+			if !w.detector.cleanupDue {
+				t.Error("it is not planned, although the last write counts")
+			}
+			time.Sleep(2 * window)
+		}
+	})
+}
+
 // Many fields are a problem of memory, so they are forgotten.
 func TestTheFieldsOfAnObjectAreLimited(t *testing.T) {
 	for count, want := range map[int]int{maxFields: 1, maxFields + 1: 0} {
