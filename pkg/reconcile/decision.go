@@ -140,9 +140,7 @@ func (p *pass) circumstances(c *cycle, calls *record.Calls) plan.Circumstances {
 		Key: p.key, Handlers: p.resource.Handlers, Calls: calls, DaemonsRunning: p.object.background.areDaemonsRunning(),
 		Revisions: p.engine.revisions, Now: time.Now(),
 	}
-	if p.resource.HasConditions {
-		s.Children.Unready, s.Children.Broken = p.engine.converger.Unready(c.CallContext.Body.UID())
-	}
+	s.Children.Unready, s.Children.Broken = p.engine.converger.Unready(c.CallContext.Body.UID())
 	return s
 }
 

@@ -1,8 +1,11 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
@@ -184,6 +187,56 @@ func TestRemovalOfAnUnneededFinalizerEndsThePass(t *testing.T) {
 			if l.state().writes.Gone() != test.gone || l.isQuiet() != (!test.gone && !test.fails) {
 				t.Errorf("gone: %t; at rest: %t", l.state().writes.Gone(), l.isQuiet())
 			}
+		})
+	}
+}
+
+// The finalizer alone may be accepted when a write of everything is not. Without anything that can be refused, or called
+// before, one write is enough.
+func TestFinalizerIsWrittenAloneIfOtherThingsMayFail(t *testing.T) {
+	sel := selector.New("kopfexamples")
+	deleting := func(r *registry.Registry) {
+		r.Add(handler.Delete(sel, handlertest.Function(ignoreChange), handler.ID("delete")))
+	}
+	tests := map[string]struct {
+		declare func(r *registry.Registry)
+		prepare func(l *lone)
+		writes  int
+	}{
+		"nothing else": {deleting, nil, 1},
+		"a handler in the background": {func(r *registry.Registry) {
+			deleting(r)
+			r.Add(handler.Timer(sel, handlertest.Function(ignoreChange), handler.ID("timer"), handler.Interval(time.Hour), handler.InitialDelay(time.Hour)))
+		}, nil, 2},
+		"a handler of children": {func(r *registry.Registry) { deleting(r); parental(r, func() {}) }, nil, 2},
+		"conditions":            {func(r *registry.Registry) { deleting(r); r.Add(handler.ForConditions(sel, nil)) }, nil, 2},
+		"an edit": {deleting, func(l *lone) {
+			edit := &patch.Patch{}
+			edit.Set("x", "status", "phase")
+			l.state().resetFor("u-1")
+			l.state().writes.Add(call.Edit{ID: "timer", Patch: edit})
+		}, 2},
+		"an earlier failure": {deleting, func(l *lone) {
+			l.server.before = func() error { return errBroken }
+			if _, err := l.pass(); !errors.Is(err, errBroken) || l.state().writes.HasPending() {
+				l.t.Errorf("got %v; something is left: %t", err, l.state().writes.HasPending())
+			}
+			time.Sleep(time.Hour)
+		}, 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLone(t, m{}, test.declare)
+				setUpChildren(l.engine)
+				if test.prepare != nil {
+					test.prepare(l)
+				}
+				if _, err := l.pass(); err != nil || l.writes != test.writes || len(l.finalizers()) != 1 || !l.isHandled() {
+					t.Errorf("got %d writes, %v", l.writes, err)
+				}
+				l.engine.supervisor.Stop(context.Background())
+			})
 		})
 	}
 }

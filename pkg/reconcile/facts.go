@@ -62,22 +62,23 @@ func (t *target) facts(ctx context.Context, body *object.Body) (plan.Facts, erro
 		if body.Deleting() {
 			f.Stored.Progress.Restore(s.writes.Unstored())
 		}
+		if !s.seen {
+			hasRecords := len(f.Stored.Progress.Stored().IDs()) > 0
+			wasHandled := f.Stored.Base != nil || hasRecords
+			if wasHandled && !t.resource.Selection.IsEmpty() {
+				// It was handled before it has matched the selectors of the watch again. What this process knew of it is
+				// forgotten, as after a start.
+				s.initial.Store(true)
+			}
+			isInitial := s.initial.Load()
+			s.startedByPredecessor = hasRecords && isInitial
+			s.copied = wasHandled && !isInitial
+			t.countUndeclared(ctx, body, f.Stored)
+		}
 	}
+	s.seen = true
 
 	f.Memory.Initial = s.initial.Load() && !s.handled
-	if len(f.Handlers.Changing) > 0 && !s.seen {
-		hasRecords := len(f.Stored.Progress.Stored().IDs()) > 0
-		if !t.resource.Selection.IsEmpty() && (f.Stored.Base != nil || hasRecords) {
-			// It was handled before it has matched the selectors of the watch again. What this process knew of it is
-			// forgotten, as after a start.
-			s.initial.Store(true)
-			f.Memory.Initial = !s.handled
-		}
-		s.seen = true
-		s.startedByPredecessor = f.Memory.Initial && hasRecords
-		s.copied = !f.Memory.Initial && (f.Stored.Base != nil || hasRecords)
-		t.countUndeclared(ctx, body, f.Stored)
-	}
 	if len(s.reported) > 0 {
 		f.Memory.HasResumed = s.wasFinished
 	}

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
@@ -40,7 +41,7 @@ func handlersOf(t testing.TB, declare func(r *registry.Registry)) registry.Handl
 	t.Helper()
 	var r registry.Registry
 	declare(&r)
-	handlers, err := r.Handlers(nil)
+	handlers, err := r.Handlers(scheme.Scheme)
 	if err != nil {
 		t.Fatal(err)
 	}

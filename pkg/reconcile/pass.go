@@ -89,13 +89,11 @@ func (w *workers) newPass(r *resource, key object.Key, in *term) *pass {
 	p.firstLook = !p.object.seen
 	to := write.Target{
 		Key: key, API: r.API, StatusSubresource: r.HasStatusSubresource(), Redefined: r.SetStatusSubresource, Rewound: r.Interrupt,
+		Observer: p,
 	}
 	if e.spans != nil {
 		p.span = &passSpan{began: time.Now()}
 		to.Trace = p.traceWrite
-	}
-	if len(r.Background) > 0 {
-		to.Observer = p
 	}
 	p.session = e.writer.Open(&p.object.writes, to, p.report)
 	return p
@@ -305,7 +303,6 @@ func (p *pass) advance(ctx context.Context) (next nextPass, err error) {
 		if recorder := p.engine.Recorder; recorder != nil {
 			recorder.Pass(p.resource.Resource.Resource, c.Plan, facts)
 		}
-		p.object.seen = true
 		p.isOpen = c.isOpen
 		p.traceCycle(c)
 		p.reportDropped(c, body)

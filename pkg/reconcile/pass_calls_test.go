@@ -143,3 +143,36 @@ func TestPanicAroundAnEventHandlerEndsThePass(t *testing.T) {
 		}
 	})
 }
+
+// A daemon is told that its object is deleted. One that must outlast it goes on.
+func TestDeletionStopsDaemons(t *testing.T) {
+	for name, test := range map[string]struct {
+		options []handler.BackgroundOption
+		stops   bool
+	}{
+		"a daemon":          {nil, true},
+		"one that outlasts": {[]handler.BackgroundOption{handler.Deleted()}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var reason stop.Reason
+				l := newLone(t, m{"metadata": m{"finalizers": []any{"another.dev/finalizer"}}}, func(r *registry.Registry) {
+					r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, task *handler.Call) error {
+						<-task.Stopped()
+						reason = task.StopReason()
+						return nil
+					}), append(test.options, handler.ID("daemon"))...))
+				})
+				l.rest()
+				synctest.Wait()
+				l.server.change(m{"metadata": m{"deletionTimestamp": "2024-02-14T16:58:25Z"}})
+				l.rest()
+				synctest.Wait()
+				if reason.Has(stop.Deleted) != test.stops {
+					t.Errorf("got %v", reason)
+				}
+				l.engine.supervisor.Stop(context.Background())
+			})
+		})
+	}
+}

@@ -1,11 +1,14 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kopf-go/kopf/internal/handler"
@@ -107,4 +110,95 @@ func TestChangeWithoutCallsIsRecorded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever a pass finds out is an event of the object, once.
+func TestPassReportsWhatItFinds(t *testing.T) {
+	sel := selector.New("kopfexamples")
+	fn := handlertest.Function(ignoreChange)
+	typed := func(r *registry.Registry) {
+		r.Add(handler.Create(sel, handlertest.Typed(&corev1.Pod{}, ignoreChange), handler.ID("typed")))
+	}
+	unfit := m{"spec": m{"hostNetwork": "yes"}}
+	updated := annotated(map[string]string{"last-handled-configuration": `{"spec":{}}`, "picky": begun("update")})
+	updated["spec"] = m{"size": 1}
+	requested := annotated(map[string]string{"last-handled-configuration": `{"spec":{}}`, "request-rerun": "1 update"})
+	tests := map[string]struct {
+		content m
+		declare func(r *registry.Registry)
+		want    string
+	}{
+		"the object does not fit":                                {unfit, typed, "ObjectMisfit"},
+		"the object does not fit, and another handler is called": {unfit, func(r *registry.Registry) { typed(r); creating(r) }, "ObjectMisfit"},
+		"a filter does not match anymore": {updated, func(r *registry.Registry) {
+			r.Add(handler.Update(sel, fn, handler.ID("update")))
+			r.Add(handler.Update(sel, fn, handler.ID("picky"), handler.Labels(map[string]handler.Matcher{"wanted": handler.Present()})))
+		}, "HandlerDropped"},
+		"a request": {requested, func(r *registry.Registry) { r.Add(handler.Update(sel, fn, handler.ID("update"))) }, "RequestHonored"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newLone(t, test.content, test.declare)
+			for range 3 {
+				if _, err := l.pass(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := strings.Count(strings.Join(l.events, "\n"), test.want); got != 1 {
+				t.Errorf("got the events %q", l.events)
+			}
+			if l.server.annotations()[kopfPrefix+"typed"] != nil {
+				t.Error("a handler that was not called has a record")
+			}
+		})
+	}
+}
+
+// A deletion that has handlers is an event, and so is one whose handlers are skipped by a request.
+func TestOnlyTheEndsOfCallsAreReported(t *testing.T) {
+	update := func(r *registry.Registry) {
+		r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("update")))
+	}
+	changed := func(annotations map[string]string) m {
+		annotations["last-handled-configuration"] = `{"spec":{}}`
+		content := annotated(annotations)
+		content["spec"] = m{"size": 1}
+		return content
+	}
+	tests := map[string]struct {
+		content m
+		want    bool
+	}{
+		"a handler is called":            {changed(map[string]string{}), true},
+		"a handler is skipped":           {changed(map[string]string{"request-skip": "1 update"}), true},
+		"no handler is for the creation": {m{}, false},
+	}
+	for name, test := range tests {
+		l := newLone(t, test.content, update)
+		l.rest()
+		if l.has("CycleFinished") != test.want || !l.isHandled() {
+			t.Errorf("%s: got the events %q", name, l.events)
+		}
+	}
+}
+
+// What a handler wants for its object may still be refused.
+func TestSuccessIsReportedWhenTheEditIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLone(t, m{}, func(r *registry.Registry) {
+			r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
+				c.Context.Patch.Set("x", "status", "phase")
+				return nil
+			}), handler.ID("create")))
+		})
+		l.pending()
+		if l.has("HandlerSucceeded") {
+			t.Errorf("before the write, got the events %q", l.events)
+		}
+		time.Sleep(time.Hour)
+		l.rest()
+		if got := strings.Count(strings.Join(l.events, "\n"), "HandlerSucceeded"); got != 1 {
+			t.Errorf("got the events %q", l.events)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/internal/registry"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
@@ -265,33 +267,117 @@ func TestEditsOfAGoneObjectAreFinished(t *testing.T) {
 	}
 }
 
-// This decides whether resume handlers are called once more after the cycle.
-func TestFirstLookKnowsWhoBeganTheCycle(t *testing.T) {
-	record := m{"metadata": m{"annotations": m{kopfPrefix + "create": `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"create","retries":1}`}}}
+// A cluster that is restored from a backup has other contents of the versions that were seen, and lower versions.
+func TestAnotherHistoryBeginsAnew(t *testing.T) {
+	for name, version := range map[string]int{"a lower version": 1, "the same version": 2} {
+		t.Run(name, func(t *testing.T) {
+			l := newLone(t, m{}, creating)
+			l.rest()
+			text := strconv.Itoa(version)
+			if text > l.version() {
+				t.Fatalf("the object has only the version %s", l.version())
+			}
+			l.server.version = version
+			l.server.object = patch.ApplyMerge(l.server.object, m{"metadata": m{"annotations": nil, "resourceVersion": text}})
+			l.show()
+			for _, anew := range []bool{false, true} {
+				l.state().anew.Store(anew)
+				if _, err := l.Reconcile(t.Context(), keyOf("a")); err != nil {
+					t.Fatal(err)
+				}
+				l.detached.Wait()
+				if l.isHandled() != anew || l.state().anew.Load() {
+					t.Errorf("in another history: %t, but the object is handled: %t", anew, l.isHandled())
+				}
+			}
+		})
+	}
+}
+
+// An index has what its watch has shown, so handlers wait until that is what they are called for.
+func TestHandlersWaitForTheirIndex(t *testing.T) {
+	var j journal
+	l := newLone(t, m{}, func(r *registry.Registry) {
+		r.Add(handler.Create(selector.New("kopfexamples"), j.waiting(0), handler.ID("create")))
+		r.Add(handler.Update(selector.New("kopfexamples"), j.waiting(0), handler.ID("update")))
+	})
+	l.resource().FillsIndices = true
+	p := l.begin()
+	l.server.before = func() error { l.server.change(m{"spec": m{"size": 1}}); return nil }
+	timeout := l.engine.Settings.Persistence.ConsistencyTimeout
+	if wake, err := l.end(p); err != nil || wake != timeout || len(j.ended) != 1 {
+		t.Errorf("got %s, %v, and %d calls", wake, err, len(j.ended))
+	}
+	l.rest()
+	if len(j.ended) != 2 {
+		t.Errorf("%d calls after the watch has shown the change", len(j.ended))
+	}
+}
+
+// The state of the past cannot be stored, but the daemons go on, and people can suspend the object.
+func TestBackgroundIsKeptUpWhileNothingCanBeStored(t *testing.T) {
+	on := handler.Labels(map[string]handler.Matcher{"off": handler.Absent()})
+	off := m{"metadata": m{"labels": m{"off": "yes"}}}
 	tests := map[string]struct {
-		content       m
-		initial, want bool
+		content, change m
+		began, runs     bool
 	}{
-		"a record that is older than the process": {record, true, true},
-		"a record of an object created meanwhile": {record, false, false},
-		"no record": {m{}, true, false},
+		"nothing has happened":                            {withFinalizer, m{}, true, true},
+		"the object is suspended":                         {withFinalizer, annotated(map[string]string{"request-suspend": "forever"}), true, false},
+		"the daemon is not for it anymore":                {withFinalizer, off, true, false},
+		"the object is deleted":                           {withFinalizer, marked, true, false},
+		"the daemon is for it now":                        {patch.ApplyMerge(withFinalizer, off), m{"metadata": m{"labels": nil}}, false, true},
+		"the daemon is for it now, without the finalizer": {off, m{"metadata": m{"labels": nil}}, false, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			l := newLone(t, test.content, creating)
-			l.state().initial.Store(test.initial)
-			look := func() bool {
-				l.begin()
-				l.engine.permits.Release()
-				return l.state().startedByPredecessor
-			}
-			if look() != test.want || !l.state().seen {
-				t.Errorf("got %t", !test.want)
-			}
-			l.state().startedByPredecessor = false // the cycle has ended
-			if look() {
-				t.Error("another cycle counts as begun by the predecessor")
-			}
+			synctest.Test(t, func(t *testing.T) {
+				runs := false
+				l := newLone(t, test.content, func(r *registry.Registry) {
+					creating(r)
+					r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, task *handler.Call) error {
+						runs = true
+						<-task.Stopped()
+						runs = false
+						return nil
+					}), handler.ID("daemon"), on))
+				})
+				l.pending()
+				synctest.Wait()
+				if runs != test.began {
+					t.Fatalf("the daemon is running: %t", runs)
+				}
+				time.Sleep(time.Hour)
+				l.server.change(test.change)
+				l.server.before = func() error { return errBroken }
+				if _, err := l.pass(); !errors.Is(err, errBroken) {
+					t.Errorf("got %v", err)
+				}
+				synctest.Wait()
+				if runs != test.runs {
+					t.Errorf("the daemon is running: %t", runs)
+				}
+				l.engine.supervisor.Stop(context.Background())
+			})
 		})
+	}
+}
+
+func TestTheNextPassIsTheSoonest(t *testing.T) {
+	none := nextPass{}
+	for _, test := range []struct{ a, b, want nextPass }{
+		{none, none, none},
+		{in(0), none, in(0)},
+		{none, in(0), in(0)},
+		{in(time.Second), in(time.Minute), in(time.Second)},
+		{in(time.Minute), in(time.Second), in(time.Second)},
+		{in(-time.Second), in(time.Second), in(0)},
+	} {
+		if got := soonest(test.a, test.b); got != test.want {
+			t.Errorf("got %+v, want %+v", got, test.want)
+		}
+	}
+	if none.requeueAfter() != 0 || in(0).requeueAfter() <= 0 || in(time.Second).requeueAfter() != time.Second {
+		t.Error("queues do not understand it")
 	}
 }

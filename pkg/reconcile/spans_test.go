@@ -1,12 +1,21 @@
 package reconcile
 
 import (
+	"context"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unsafe"
 
 	"github.com/kopf-go/kopf/internal/handler"
+	"github.com/kopf-go/kopf/internal/handlertest"
+	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/tracing"
 )
 
 // Most operators have no tracer. They must not pay for those that have one.
@@ -62,5 +71,67 @@ func TestOriginsOfCycles(t *testing.T) {
 	}
 	if value, _ := originOf(body, nil, essence("b"))("tracestate"); value != "" {
 		t.Errorf("got %q", value)
+	}
+}
+
+// ledger is a tracer that writes down spans when they end, below each other.
+type ledger struct{ lines []string }
+
+type depth struct{}
+
+func (l *ledger) Start(ctx context.Context, span tracing.Span) (context.Context, func(tracing.Result)) {
+	below, _ := ctx.Value(depth{}).(int)
+	return context.WithValue(ctx, depth{}, below+1), func(r tracing.Result) {
+		line := strings.Repeat("  ", below) + string(span.Kind)
+		for _, word := range []string{span.Reason, r.Outcome} {
+			if word != "" {
+				line += " " + word
+			}
+		}
+		if r.Err != nil {
+			line += " (failed)"
+		}
+		l.lines = append(l.lines, line)
+	}
+}
+
+func TestSpansOfPasses(t *testing.T) {
+	later := handler.Temporary(errBroken, time.Hour)
+	tests := map[string]struct {
+		err  error // of the first call
+		make func(l *lone)
+		want []string
+	}{
+		"a pass, and one at rest": {nil, func(l *lone) { l.rest(); l.state().reconciledVersion = ""; l.rest() }, []string{
+			"    attempt create succeeded", "    write handled written", "cycle create succeeded", "  pass",
+		}},
+		"a write that fails": {nil, func(l *lone) {
+			l.server.before = func() error { return errBroken }
+			_, _ = l.pass()
+		}, []string{"    attempt create succeeded", "    write handled failed (failed)", "  pass (failed)"}},
+		"the object is gone from the API server": {nil, func(l *lone) {
+			l.server.before = func() error { l.server.remove(); return nil }
+			_, _ = l.pass()
+		}, []string{"    attempt create succeeded", "    write handled failed (failed)", "cycle create gone", "  pass"}},
+		"the object is gone from the watch": {later, func(l *lone) {
+			_, _ = l.pass()
+			l.forget()
+			_, _ = l.look()
+		}, []string{"    attempt create retried (failed)", "    write progress written", "  pass", "cycle create gone"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				spans := &ledger{}
+				err := test.err
+				l := newLone(t, m{}, func(r *registry.Registry) {
+					r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error { return err }), handler.ID("create")))
+				}, func(c *Config) { c.Tracer = spans })
+				test.make(l)
+				if !slices.Equal(spans.lines, test.want) {
+					t.Errorf("got\n%s\nwant\n%s", strings.Join(spans.lines, "\n"), strings.Join(test.want, "\n"))
+				}
+			})
+		})
 	}
 }

@@ -71,6 +71,7 @@ type look struct {
 	held     bool // by the finalizer
 	open     *storage.Cycle
 	unserved bool // there are deletion handlers of another version of the resource
+	replayed bool // without requests and rollouts
 }
 
 // plan makes the plan, and returns what a decision about it depends on.
@@ -112,6 +113,10 @@ func (l look) plan(t *testing.T) (*Plan, Circumstances) {
 	f.Stored.Open = l.open
 	if l.unserved {
 		f.Handlers.Unserved = registry.Handlers{{ID: "delete", Kind: handler.OnDelete}}
+	}
+	if l.replayed {
+		f.Requests = nil
+		f.Revisions = nil
 	}
 	return Make(f), Circumstances{Handlers: f.Handlers, Revisions: f.Revisions}
 }
@@ -182,7 +187,11 @@ func TestPlans(t *testing.T) {
 		}}, "update; calls update resize/spec.size resume"},
 		"a deletion":                                 {look{handlers: everything, object: deleted, base: same, held: true}, "delete; calls delete"},
 		"a deletion without the finalizer":           {look{handlers: everything, object: deleted, base: same}, "free; nothing to do"},
+		"the same, after a start":                    {look{handlers: everything, object: deleted, base: same, memory: Memory{Initial: true}}, "free; nothing to do"},
 		"a change that is taken back":                {look{handlers: everything, base: same, held: true, records: retried(cause.Update)}, "update; calls update"},
+		"the same, which one of two has seen":        {look{handlers: ordered, base: same, records: retried(cause.Update)}, "update; calls update"},
+		"a field that is taken back":                 {look{handlers: colored, base: same, records: map[string]storage.Record{"update/spec.color": {Purpose: cause.Update, Retries: 1, Started: time.Now()}}}, "update; calls update/spec.color"},
+		"a new object with handlers for later":       {look{handlers: revised}, "create"},
 		"a retry of another reason":                  {look{handlers: everything, base: same, held: true, records: retried(cause.Create)}, "noop; nothing to do"},
 		"a request to rerun":                         {look{handlers: everything, object: m{"annotations": m{"kopf.dev/request-rerun": "1 update"}}, base: same, held: true}, "resume; calls update"},
 		"a request to rerun what does not exist":     {look{handlers: everything, object: m{"annotations": m{"kopf.dev/request-rerun": "1 other"}}, base: same, held: true}, "noop; nothing to do"},
@@ -195,6 +204,7 @@ func TestPlans(t *testing.T) {
 		"a timer beside deletion handlers":           {look{handlers: func(r *registry.Registry) { everything(r); timers(r) }}, "create; calls create; runs timer; adds the finalizer"},
 		"deletion handlers of another version":       {look{handlers: special, held: true, unserved: true}, "create; calls create"},
 		"another revision":                           {look{handlers: revised, object: m{"annotations": m{"kopf.dev/handled-revisions": `{"done":{"update":"1"}}`}}, base: same}, "update; calls update"},
+		"another revision, in a replay":              {look{handlers: revised, object: m{"annotations": m{"kopf.dev/handled-revisions": `{"done":{"update":"1"}}`}}, base: same, replayed: true}, "noop; nothing to do"},
 		"the same revision":                          {look{handlers: revised, object: m{"annotations": m{"kopf.dev/handled-revisions": `{"done":{"update":"2"}}`}}, base: same}, "noop; nothing to do"},
 		"daemons and timers":                         {look{handlers: daemons}, "runs daemon timer; adds the finalizer"},
 		"daemons that do not match":                  {look{handlers: daemons, object: off, held: true}, "does not need the finalizer"},
@@ -226,6 +236,8 @@ func TestPlansOfEqualFactsAreEqual(t *testing.T) {
 func TestHandlersAreDueBetweenStates(t *testing.T) {
 	var r registry.Registry
 	everything(&r)
+	fn := handlertest.Function(func(context.Context, *handler.Call) error { return nil })
+	r.Add(handler.Update(kexes, fn, handler.ID("redden"), handler.Field("spec", "color"), handler.Value(handler.Equal("red"))))
 	all, err := r.Handlers(scheme.Scheme)
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +252,7 @@ func TestHandlersAreDueBetweenStates(t *testing.T) {
 	}{
 		{nil, state(1, ""), "[create]"},
 		{state(1, ""), state(2, ""), "[update resize/spec.size]"},
-		{state(2, ""), state(2, "red"), "[update]"},
+		{state(2, ""), state(2, "red"), "[update redden/spec.color]"},
 		{state(2, ""), state(2, ""), "[]"},
 	} {
 		due := slices.DeleteFunc(IDsOf(all), func(id string) bool { return !IsSelected(all, arguments, id, test.before, test.after) })

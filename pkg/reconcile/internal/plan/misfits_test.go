@@ -48,11 +48,16 @@ func TestPlansForObjectsThatDoNotFit(t *testing.T) {
 		timers(r)
 		r.Add(handler.Daemon(kexes, handlertest.Typed(&corev1.Pod{}, func(context.Context, *handler.Call) error { return nil }), handler.ID("daemon")))
 	}
+	deletion := func(r *registry.Registry) {
+		r.Add(handler.Delete(kexes, handlertest.Typed(&corev1.Pod{}, func(context.Context, *handler.Call) error { return nil }), handler.ID("delete")))
+	}
 	tests := map[string]struct {
 		look look
 		want string
 	}{
 		"a new object fits":                         {look{handlers: typed()}, "create; calls create; adds the finalizer"},
+		"the same, and the deletion does not wait":  {look{handlers: typed(handler.OnMisfit(handler.Release))}, "create; calls create; adds the finalizer"},
+		"a new object with only a deletion":         {look{handlers: deletion, object: misfit}, "create; adds the finalizer"},
 		"a new object":                              {look{handlers: typed(), object: misfit}, "create; calls create; create waits"},
 		"a new object with the finalizer":           {look{handlers: typed(), object: misfit, held: true}, "create; calls create; create waits"},
 		"a new object that another handler fits":    {look{handlers: withOther, object: misfit}, "create; calls create other; create waits; adds the finalizer"},
@@ -81,11 +86,16 @@ func TestPlansForObjectsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// The cycle stays open for those that wait.
+// The cycle stays open for those that wait, and ends without those that are skipped.
 func TestMisfitsThatWaitAreNotCalled(t *testing.T) {
 	p, _ := look{handlers: typed(), object: m{"spec": m{"hostNetwork": "yes"}}}.plan(t)
 	if p.Cycle.Progress.Misfit("create") == nil || p.Cycle.Progress.Done() {
 		t.Error("the handler does not wait")
+	}
+	deleted := m{"spec": m{"hostNetwork": "yes"}, "deletionTimestamp": "2026-01-01T00:00:00Z"}
+	p, _ = look{handlers: typed(handler.OnMisfit(handler.Release)), object: deleted, held: true}.plan(t)
+	if len(p.Misfits) != 1 || !p.Cycle.Progress.Done() {
+		t.Errorf("the deletion waits for %+v", p.Misfits)
 	}
 }
 

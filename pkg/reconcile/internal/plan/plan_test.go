@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -122,12 +123,13 @@ func TestHandlersAreSortedByWhatTheyAreFor(t *testing.T) {
 	daemons(&r)
 	r.Add(handler.ForField(kexes, []string{"status.phase"}, fn, handler.ID("field")))
 	r.Add(handler.Timer(kexes, fn, handler.ID("nightly"), handler.Scheduled("0 3 * * *")))
+	r.Add(handler.Child(kexes, selector.New("v1", "pods"), fn, handler.ID("child")))
 	all, err := r.Handlers(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := Sort(all)
-	if !h.HasConditions || len(h.Triggered) > 0 || !slices.EqualFunc(h.Sequences, [][]string{{"next", "update"}}, slices.Equal) {
+	if !h.HasConditions || !slices.Equal(IDsOf(h.Triggered), []string{"child"}) || !slices.EqualFunc(h.Sequences, [][]string{{"next", "update"}}, slices.Equal) {
 		t.Errorf("got %+v", h)
 	}
 	if got := RunsOf(h.Background); !slices.Equal(got, []string{record.RunOf("nightly")}) {

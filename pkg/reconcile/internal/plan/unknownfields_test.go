@@ -43,6 +43,7 @@ func TestFieldsThatObjectsDoNotHaveAreFound(t *testing.T) {
 		"a resource of Kubernetes":            {"spec.nodeName", pods, nil, ""},
 		"a mistyped field of such a resource": {"spec.nodeNam", pods, nil, `the objects of pods.v1 have no field "spec.nodeNam": did you mean "spec.nodeName"?`},
 		"a field of a newer Kubernetes":       {"spec.fromTheFuture", pods, nil, ""},
+		"a definition besides a Go type":      {"spec.size", pods, sized, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			declared := forField(t, test.field)
@@ -63,6 +64,25 @@ func TestFieldsThatObjectsDoNotHaveAreFound(t *testing.T) {
 	}
 }
 
+// The object of a review of a subresource can be of another kind.
+func TestFieldsOfOtherObjectsAreNotChecked(t *testing.T) {
+	fn := handler.Function{Origin: t, Call: func(context.Context, *handler.Call) (any, error) { return nil, nil }}
+	review, err := handler.Validate(selector.New("any"), fn, handler.ID("review"), handler.Field("spec.siez"), handler.Subresource("scale"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := handler.Update(selector.New("any"), fn, handler.ID("whole"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := registry.Handlers{review, whole}
+	of := selector.Resource{Group: "kopf.dev", Version: "v1", Plural: "shops", Kind: "Shop"}
+	definition := defining(properties(m{"spec": properties(m{"size": m{"type": "integer"}})}))
+	if got := UnknownFields(declared, of, definition, nil); len(got) > 0 || HasFields(declared) {
+		t.Errorf("got %v; they have fields: %t", got, HasFields(declared))
+	}
+}
+
 // A daemon can look at the usual parts of objects, whatever its objects have.
 func TestUsualPartsAreNoMistakes(t *testing.T) {
 	shops := selector.Resource{Group: "kopf.dev", Version: "v1", Plural: "shops", Kind: "Shop"}
@@ -80,5 +100,13 @@ func TestUsualPartsAreNoMistakes(t *testing.T) {
 	}
 	if got := UnknownFields(forField(t, "status"), shops, definition, scheme.Scheme); len(got) != 1 {
 		t.Errorf("got %v for a handler of changes", got)
+	}
+	fn := handler.Function{Origin: t, Call: func(context.Context, *handler.Call) (any, error) { return nil, nil }}
+	filtered, err := handler.Daemon(selector.New("any"), fn, handler.ID("fn"), handler.Field("status"), handler.WakeOn("spec"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := UnknownFields(registry.Handlers{filtered}, shops, definition, scheme.Scheme); len(got) != 1 {
+		t.Errorf("got %v for a daemon that looks at another part", got)
 	}
 }

@@ -22,7 +22,7 @@ func (p *Plan) Verdict(d *handler.Declaration, suspension requests.Suspension, n
 	}
 	f.TakesPart = slices.Contains(p.Handlers, d)
 	f.Misfit = p.Cycle.Progress.Misfit(d.ID)
-	if f.TakesPart && (f.Record == nil || f.Record.Attempts == 0) {
+	if f.Record == nil || f.Record.Attempts == 0 {
 		turn := p.Cycle.Progress.TurnOf(d, p.Handlers)
 		f.WaitsFor = turn.Waits
 		f.NeverTurn = turn.Never

@@ -162,6 +162,12 @@ func TestPlansSayWhatRequestsDo(t *testing.T) {
 	if len(p.Requests.Notes) != 1 || !p.Requests.Notes[0].Refused || p.Cycle.Skipped {
 		t.Errorf("at rest: got %+v", p.Requests)
 	}
+	p, c := look{handlers: ordered, object: asking("rerun", "1 create"), base: m{"spec": m{"size": int64(0)}}}.plan(t)
+	for _, d := range c.Handlers.Changing {
+		if got := p.Verdict(d, requests.Suspension{}, time.Now()); d.ID == "create" && got.State != verdict.Due {
+			t.Errorf("a handler that does not match, but is rerun, %s", got)
+		}
+	}
 	for name, test := range map[string]m{
 		"out of scope": {"annotations": asking("rerun", "1 update")["annotations"], "labels": m{"off": "yes"}},
 		"released":     {"annotations": asking("rerun", "1 update")["annotations"], "deletionTimestamp": "2026-01-01T00:00:00Z"},
