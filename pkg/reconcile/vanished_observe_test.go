@@ -84,6 +84,10 @@ func TestVanishedObjectsAreObserved(t *testing.T) {
 					e.queue.Store(q)
 				}
 				consumer{e}.observeVanished(l.resource(), key, object.WatchEvent{Type: object.Vanished, Snapshot: last})
+				if !e.mu.TryLock() {
+					t.Fatal("the engine is still locked")
+				}
+				e.mu.Unlock()
 				synctest.Wait()
 				if e.backlog.Len() != test.events || e.objects.has(key) != test.state {
 					t.Errorf("got %d events, known: %t", e.backlog.Len(), e.objects.has(key))

@@ -19,6 +19,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/triggers"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -119,16 +120,22 @@ func TestFinalizerOfAVanishedObject(t *testing.T) {
 
 // While nothing can be read, nothing is concluded, and nothing is lost.
 func TestVanishedObjectWaitsForTheAPIServer(t *testing.T) {
-	l, _ := newSelected(t)
-	l.vanish()
-	l.server.down = true
-	wake, err := l.look()
-	if err == nil || wake == 0 || l.isForgotten() {
-		t.Errorf("got %s, %v, forgotten: %t", wake, err, l.isForgotten())
-	}
-	l.server.down = false
-	if _, err := l.look(); err != nil || len(l.finalizers()) > 0 || !l.isForgotten() {
-		t.Errorf("got %v, %v, forgotten: %t", err, l.finalizers(), l.isForgotten())
+	for name, known := range map[string]*whereabouts{"it cannot be listed": nil, "it cannot be read": {"u-1", true}} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newSelected(t)
+			l.vanish()
+			l.server.down = true
+			p := l.newPass(l.resource(), keyOf("a"), &l.workers.term)
+			p.whereabouts = known
+			wake, err := l.make(p)
+			if err == nil || wake == 0 || l.isForgotten() {
+				t.Errorf("got %s, %v, forgotten: %t", wake, err, l.isForgotten())
+			}
+			l.server.down = false
+			if _, err := l.look(); err != nil || len(l.finalizers()) > 0 || !l.isForgotten() {
+				t.Errorf("got %v, %v, forgotten: %t", err, l.finalizers(), l.isForgotten())
+			}
+		})
 	}
 }
 
@@ -180,33 +187,41 @@ func TestVanishedObjectWaitsForItsStorage(t *testing.T) {
 
 // The object ends while a pass leaves it. The next pass knows that without a request.
 func TestVanishedObjectEnds(t *testing.T) {
-	for name, ends := range map[string]func(l *lone, p *pass){
-		"before it is read": func(l *lone, p *pass) {
+	remove := func(l *lone) func() error {
+		return func() error { l.server.remove(); return nil }
+	}
+	// handleDeletion calls the deletion handler, whose outcome cannot be written.
+	handleDeletion := func(l *lone) {
+		l.server.change(m{"metadata": m{"deletionTimestamp": "2024-02-14T16:58:25Z"}})
+		l.pending()
+		l.vanish()
+	}
+	for name, test := range map[string]struct {
+		ends      func(l *lone, p *pass)
+		deletions int // calls of the deletion handler
+	}{
+		"before it is read": {func(l *lone, p *pass) {
 			p.whereabouts = &whereabouts{"u-1", true}
 			l.server.remove()
-		},
-		"before the finalizer is removed": func(l *lone, _ *pass) {
-			l.server.before = func() error { l.server.remove(); return nil }
-		},
-		"because the outcome of its deletion handler is written": func(l *lone, _ *pass) {
-			l.server.change(m{"metadata": m{"deletionTimestamp": "2024-02-14T16:58:25Z"}})
-			l.pending()
-			l.vanish()
-		},
+		}, 0},
+		"before the finalizer is removed":                        {func(l *lone, _ *pass) { l.server.before = remove(l) }, 0},
+		"before the outcome of its deletion handler is written":  {func(l *lone, _ *pass) { handleDeletion(l); l.server.before = remove(l) }, 1},
+		"because the outcome of its deletion handler is written": {func(l *lone, _ *pass) { handleDeletion(l) }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, _ := newSelected(t)
+			l, deletions := newSelected(t)
 			l.vanish()
 			p := l.newPass(l.resource(), keyOf("a"), &l.workers.term)
-			ends(l, p)
-			l.engine.permits.Begin(p.key.Resource, nil)
-			l.next, l.err = p.begin(t.Context())
-			if wake, err := l.end(p); err != nil || wake != time.Nanosecond || l.server.object != nil || l.isForgotten() {
+			test.ends(l, p)
+			if wake, err := l.make(p); err != nil || wake != time.Nanosecond || l.server.object != nil || l.isForgotten() {
 				t.Errorf("got %s, %v, %v, forgotten: %t", wake, err, l.server.object, l.isForgotten())
 			}
 			before := l.server.requests
 			if wake, err := l.look(); err != nil || wake != 0 || l.server.requests != before || !l.isForgotten() {
 				t.Errorf("got %s, %v, %d requests, forgotten: %t", wake, err, l.server.requests-before, l.isForgotten())
+			}
+			if *deletions != test.deletions {
+				t.Errorf("the deletion handler was called %d times", *deletions)
 			}
 		})
 	}
@@ -455,30 +470,48 @@ func TestVanishedObjectThatIsNotWatchedAnymoreIsLeftAlone(t *testing.T) {
 }
 
 // Two objects of one name have vanished. A pass asks once for each of them.
-func TestEventHandlersHearWhichVanishedObjectIsDeleted(t *testing.T) {
-	var heard []string
-	l := newLone(t, web, func(r *registry.Registry) {
-		r.Add(handler.Watch(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
-			heard = append(heard, string(c.Event)+" "+string(c.Body().UID()))
-			return nil
-		}), handler.ID("event")))
-	})
-	l.resource().Selection = kube.Selection{Labels: "app=web"}
-	l.show()
-	last := l.resource().Cached(keyOf("a").NamespacedName)
-	former, err := object.ParseSnapshot([]byte(`{"metadata":{"namespace":"ns","name":"a","uid":"u-0","resourceVersion":"0"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.vanish()
-	l.engine.backlog.Open()
-	for _, snapshot := range []*object.Snapshot{former, last} {
-		l.engine.backlog.Push(keyOf("a"), object.WatchEvent{Type: object.Vanished, Snapshot: snapshot})
-	}
-	_, err = l.Reconcile(t.Context(), keyOf("a"))
-	l.detached.Wait()
-	if err != nil || !slices.Equal(heard, []string{"DELETED u-0"}) || l.server.requests != 2 || !l.isForgotten() {
-		t.Errorf("got %v, the events %q, %d requests, forgotten: %t", err, heard, l.server.requests, l.isForgotten())
+func TestHandlersHearWhichVanishedObjectIsDeleted(t *testing.T) {
+	for name, test := range map[string]struct {
+		exists bool
+		events []string
+		parent triggers.Change
+	}{
+		"the later one exists": {true, []string{"DELETED u-0"}, triggers.Left},
+		"both are deleted":     {false, []string{"DELETED u-0", "DELETED u-1"}, triggers.Deleted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var heard []string
+			l := newLone(t, web, func(r *registry.Registry) {
+				r.Add(handler.Watch(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
+					heard = append(heard, string(c.Event)+" "+string(c.Body().UID()))
+					return nil
+				}), handler.ID("event")))
+			})
+			l.resource().Selection = kube.Selection{Labels: "app=web"}
+			l.show()
+			parent := l.follow()
+			last := l.resource().Cached(keyOf("a").NamespacedName)
+			former, err := object.ParseSnapshot([]byte(`{"metadata":{"namespace":"ns","name":"a","uid":"u-0","resourceVersion":"0"}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.vanish()
+			if !test.exists {
+				l.server.remove()
+			}
+			l.engine.backlog.Open()
+			for _, snapshot := range []*object.Snapshot{former, last} {
+				l.engine.backlog.Push(keyOf("a"), object.WatchEvent{Type: object.Vanished, Snapshot: snapshot})
+			}
+			_, err = l.Reconcile(t.Context(), keyOf("a"))
+			l.detached.Wait()
+			if err != nil || !slices.Equal(heard, test.events) || l.server.requests != 2 || !l.isForgotten() {
+				t.Errorf("got %v, the events %q, %d requests, forgotten: %t", err, heard, l.server.requests, l.isForgotten())
+			}
+			if !slices.Equal(parent.heard, []triggers.Change{test.parent}) {
+				t.Errorf("its parent hears %q", parent.heard)
+			}
+		})
 	}
 }
 
