@@ -21,6 +21,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
+	"github.com/kopf-go/kopf/pkg/shards"
 )
 
 // lists is an API server that lists the metadata of objects, by plural. A resource without
@@ -53,10 +54,13 @@ type standby struct {
 	server *lists
 }
 
-func onStandby(t *testing.T) standby {
+func onStandby(t *testing.T, more ...func(*Config)) standby {
 	server := &lists{items: map[string][]any{}}
-	e := New(Config{Logger: logr.Discard(), REST: &rest.Config{Host: "http://nowhere", QPS: -1}, HTTP: &http.Client{Transport: server}})
-	return standby{e, t, server}
+	config := Config{Logger: logr.Discard(), REST: &rest.Config{Host: "http://nowhere", QPS: -1}, HTTP: &http.Client{Transport: server}}
+	for _, change := range more {
+		change(&config)
+	}
+	return standby{New(config), t, server}
 }
 
 // watch adds a resource with the objects that the watch has shown.
@@ -143,6 +147,38 @@ func TestIndexedObjectsAreNotCompared(t *testing.T) {
 	}
 }
 
+// Other replicas compare the objects of their shards.
+func TestObjectsOfOtherShardsAreNotCompared(t *testing.T) {
+	s := onStandby(t, func(c *Config) { c.Division = shards.Division{Number: 2} })
+	r := s.watch("kexes", handlersOf(t, onCreate), seen(t, "7"))
+	s.server.items["kexes"] = []any{listed("a", "u-1", "8")}
+	key := object.Key{Resource: r.Name, NamespacedName: keyOf("a").NamespacedName}
+	own := s.Division.Of("ns", "u-1")
+	for _, shard := range []int{1 - own, own} {
+		s.tenures.put(&tenure{shard: shard})
+		if err := s.compareVersions(t.Context()); err != nil || s.objects.has(key) != (shard == own) {
+			t.Errorf("got %v with shard %d; compared: %t", err, shard, s.objects.has(key))
+		}
+	}
+}
+
+// A handler that has outlasted the pause owns the state of its object.
+func TestObjectOfAnAbandonedPassIsComparedAfterIt(t *testing.T) {
+	s := onStandby(t)
+	r := s.watch("kexes", handlersOf(t, onCreate), seen(t, "7"))
+	s.server.items["kexes"] = []any{listed("a", "u-1", "8")}
+	key := object.Key{Resource: r.Name, NamespacedName: keyOf("a").NamespacedName}
+	a := &abandoned{}
+	s.abandoned[key] = a
+	if err := s.compareVersions(t.Context()); err != nil || s.objects.has(key) || a.catchUp == nil {
+		t.Fatalf("got %v; the state exists: %t", err, s.objects.has(key))
+	}
+	var state objectState
+	if a.catchUp(&state); !isStale(t, &state, "7") {
+		t.Error("the version that the watch has shown would be handled")
+	}
+}
+
 // The predecessor has written version 9, and the watch is late. The list is right; but if the
 // watch shows a version after both, then the object exists.
 func TestWatchIsRightAfterTheList(t *testing.T) {
@@ -151,7 +187,7 @@ func TestWatchIsRightAfterTheList(t *testing.T) {
 			var s objectState
 			s.resetFor("u-1")
 			s.writes.NotOlderThan("9")
-			s.catchUp(seen(t, "7"), kube.Version{}, false)
+			s.catchUp(seen(t, "7"), kube.Version{})
 			isStale(t, &s, version)
 			if s.writes.Gone() != gone {
 				t.Errorf("the object is gone: %t", s.writes.Gone())
@@ -165,7 +201,7 @@ func TestComparisonIsAboutTheObjectOfTheWatch(t *testing.T) {
 	var s objectState
 	s.resetFor("u-0")
 	s.handled = true
-	s.catchUp(seen(t, "7"), kube.Version{UID: "u-1", ResourceVersion: "7"}, false)
+	s.catchUp(seen(t, "7"), kube.Version{UID: "u-1", ResourceVersion: "7"})
 	if s.writes.UID() != "u-1" || s.handled || s.writes.Gone() {
 		t.Errorf("got %q, %+v", s.writes.UID(), s.lifetime)
 	}

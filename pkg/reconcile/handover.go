@@ -107,26 +107,24 @@ func (e *Engine) compareVersions(ctx context.Context) error {
 			if e.isSharded() && e.tenures.of(v.Key.Namespace, v.UID()) == nil {
 				continue
 			}
-			catchUp := func(s *objectState) { s.catchUp(v.Seen, v.Now, !r.Selection.IsEmpty()) }
+			catchUp := func(s *objectState) { s.catchUp(v.Seen, v.Now) }
 			e.whenFree(v.Key, catchUp, func(a *abandoned) { a.catchUp = catchUp })
 		}
 	}
 	return nil
 }
 
-// catchUp compares the version of the watch with the current version. If the watch has selectors, an object that is not
-// listed can exist.
-func (s *objectState) catchUp(seen *object.Snapshot, now kube.Version, narrowed bool) {
+// catchUp compares the version of the watch with the current version.
+func (s *objectState) catchUp(seen *object.Snapshot, now kube.Version) {
 	if seen == nil { // the object is new
 		s.writes.NotOlderThan(now.ResourceVersion)
 		return
 	}
 	s.resetFor(seen.GetUID())
-	s.writes.SeenGone(now.UID != seen.GetUID()) // the watch will show its deletion
-	if now.UID == "" && narrowed {
+	if now.UID == "" { // the watch will show that, too
 		s.writes.SeenMissing()
+		return
 	}
-	if now.UID != "" {
-		s.writes.NotOlderThan(now.ResourceVersion)
-	}
+	s.writes.SeenGone(now.UID != seen.GetUID()) // the watch will show its deletion
+	s.writes.NotOlderThan(now.ResourceVersion)
 }

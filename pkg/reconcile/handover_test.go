@@ -31,7 +31,7 @@ func TestCatchUpDetectsStaleVersions(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var s objectState
-			s.catchUp(seen(t, "7"), test.now, false)
+			s.catchUp(seen(t, "7"), test.now)
 			if isStale(t, &s, "7") != test.stale && !test.released || s.writes.Gone() != test.released {
 				t.Errorf("got %+v", s.lifetime)
 			}
@@ -41,7 +41,7 @@ func TestCatchUpDetectsStaleVersions(t *testing.T) {
 
 func TestListedVersionIsKeptUntilTheWatchShowsIt(t *testing.T) {
 	var s objectState
-	s.catchUp(nil, kube.Version{UID: "u-1", ResourceVersion: "8"}, false)
+	s.catchUp(nil, kube.Version{UID: "u-1", ResourceVersion: "8"})
 	s.resetFor(types.UID("u-1")) // the watch shows its creation
 	if !isStale(t, &s, "7") || isStale(t, &s, "8") || isStale(t, &s, "9") {
 		t.Errorf("got %+v", s.lifetime)

@@ -133,7 +133,12 @@ func (l *lone) pass() (wake time.Duration, err error) {
 // look makes a pass without a new version of the watch.
 func (l *lone) look() (wake time.Duration, err error) {
 	l.t.Helper()
-	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"), &l.workers.term)
+	return l.make(l.newPass(l.engine.resources.get(kex.String()), keyOf("a"), &l.workers.term))
+}
+
+// make makes a pass that has not begun.
+func (l *lone) make(p *pass) (wake time.Duration, err error) {
+	l.t.Helper()
 	l.engine.permits.Begin(p.key.Resource, nil)
 	l.next, l.err = p.begin(l.t.Context())
 	return l.end(p)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
@@ -64,6 +65,19 @@ func TestDaemonsAndEditsEndWithTheirObject(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The next object of the name has not changed yet.
+func TestForgottenObjectsHaveNoLastChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all objects
+		before := all.changes.see(keyOf("a"), "u-1", 1)
+		time.Sleep(time.Minute)
+		all.remove(keyOf("a"), stop.Deleted)
+		if all.changes.see(keyOf("a"), "u-1", 1).Equal(before) {
+			t.Error("the last change is remembered")
+		}
+	})
 }
 
 // Whoever forgets the object of a resource waits until its daemons have ended.

@@ -47,6 +47,34 @@ func TestReportsAreMadeOncePerObject(t *testing.T) {
 	}
 }
 
+// Another process can have handled the object before, or none.
+func TestReopenedObjectIsLookedAtAgain(t *testing.T) {
+	e := atRest(t, 1)
+	makePass(t, e, e.keys[0])
+	s := e.engine.objects.of(e.keys[0])
+	version := s.reconciledVersion
+	if s.initial.Load() || !s.isReconciledAt(version) {
+		t.Fatal("the object is not at rest")
+	}
+	s.reopen()
+	if !s.initial.Load() || s.isReconciledAt(version) {
+		t.Errorf("initial: %t, at rest: %t", s.initial.Load(), s.isReconciledAt(version))
+	}
+}
+
+func TestFinishedHandlersBelongToTheirObject(t *testing.T) {
+	var s objectState
+	s.resetFor("u-1")
+	s.markFinished("resume")
+	if !s.wasFinished("resume") || s.wasFinished("other") {
+		t.Error("the wrong handler has finished")
+	}
+	s.resetFor("u-2")
+	if s.wasFinished("resume") {
+		t.Error("the handler has finished for another object")
+	}
+}
+
 func TestObjectsHaveOneStateEach(t *testing.T) {
 	var all objects
 	var users sync.WaitGroup

@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// passesRecorded returns what an operator records during some passes, one line for each pass and
+// passesRecorded returns what an operator records during some passes, one line for each event, pass, and
 // outcome, without repetitions.
 func passesRecorded(t *testing.T, declare func(r *registry.Registry), live func(l *lone)) (lines []string) {
 	t.Helper()
@@ -48,6 +48,8 @@ func passesRecorded(t *testing.T, declare func(r *registry.Registry), live func(
 			s, d := e.Pass.Facts, e.Pass.Decision
 			lines = append(lines, fmt.Sprintf("held=%t initial=%t handled=%t records=%v: %s due=%q background=%q",
 				s.Held, s.Initial, s.Old != nil, s.Records, d.Reason, d.Due, d.Background))
+		case e.Event != nil:
+			lines = append(lines, "event "+e.Event.Type)
 		case e.Outcome != nil:
 			lines = append(lines, e.Outcome.Handler+" "+e.Outcome.Result)
 		}

@@ -37,8 +37,8 @@ type whereabouts struct {
 // workers, the object is forgotten, as one that is deleted.
 func (c consumer) observeVanished(r *resource, key object.Key, event object.WatchEvent) {
 	e := c.engine
-	isFollowed := r.asChild != nil && e.children.HasFollowers(r.asChild, event.Snapshot)
-	if r.asChild != nil && !isFollowed {
+	isFollowed := e.children.HasFollowers(r.asChild, event.Snapshot)
+	if !isFollowed { // the index has no children of a resource that is not asChild
 		e.children.Observe(r.asChild, object.WatchEvent{Type: apiwatch.Deleted, Snapshot: event.Snapshot})
 	}
 	if len(r.events) > 0 {
@@ -46,10 +46,11 @@ func (c consumer) observeVanished(r *resource, key object.Key, event object.Watc
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if r.isObservedOnly() || e.currentQueue() == nil {
+	isHandled := !r.isObservedOnly() && e.currentQueue() != nil
+	if !isHandled {
 		e.objects.remove(key, stop.Mismatch)
 	}
-	if isFollowed || !r.isObservedOnly() && e.currentQueue() != nil {
+	if isFollowed || isHandled {
 		e.objects.vanish(key, event.Snapshot)
 		e.enqueue(key)
 	}
@@ -57,18 +58,15 @@ func (c consumer) observeVanished(r *resource, key object.Key, event object.Watc
 
 // observeReturn notes that a watch shows an object again, or another one of its name, whose predecessor was deleted.
 func (c consumer) observeReturn(r *resource, key object.Key, event object.WatchEvent) {
-	if r.Selection.IsEmpty() {
-		return
-	}
 	last := c.engine.objects.reappear(key)
-	if last != nil && r.asChild != nil && last.GetUID() != event.Snapshot.GetUID() {
+	if last != nil && last.GetUID() != event.Snapshot.GetUID() {
 		c.engine.children.Observe(r.asChild, object.WatchEvent{Type: apiwatch.Deleted, Snapshot: last})
 	}
 }
 
 // vanished returns the last version of an object that has vanished from its watch, or nil.
 func (p *pass) vanished(cached *object.Snapshot) *object.Snapshot {
-	if cached != nil || p.resource.Selection.IsEmpty() || !p.resource.IsWatched(p.key.Namespace) {
+	if cached != nil || !p.resource.IsWatched(p.key.Namespace) {
 		return nil
 	}
 	return p.engine.objects.lastOf(p.key)
@@ -102,9 +100,7 @@ func (p *pass) leaveVanished(ctx context.Context, last *object.Snapshot) (next n
 			p.engine.Recorder.Event(p.resource.Resource.Resource, p.resource.Declared, event)
 		}
 	}
-	if kind := p.resource.asChild; kind != nil {
-		p.engine.objects.ifVanished(p.key, last, func() { p.engine.children.Observe(kind, event) })
-	}
+	p.engine.objects.ifVanished(p.key, last, func() { p.engine.children.Observe(p.resource.asChild, event) })
 	switch {
 	case !exists:
 		next := p.forgetVanished(last, stop.Deleted)

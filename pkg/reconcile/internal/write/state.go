@@ -32,7 +32,7 @@ type State struct {
 	gone bool
 	// deleted is set if the object is gone for good: not even a later version brings it back.
 	deleted bool
-	// missing is set if the object is gone only because a list with selectors does not have it. It can exist.
+	// missing is set if the object is gone only because a list does not have it. If the list has selectors, it can exist.
 	missing bool
 }
 
@@ -141,8 +141,8 @@ func (s *State) SeenGone(gone bool) {
 	s.missing = false
 }
 
-// SeenMissing records that a list with selectors does not have the object that the watch showed last. No pass handles
-// the object until the watch shows that, too.
+// SeenMissing records that a list does not have the object that the watch showed last. It can exist if the list has
+// selectors. No pass handles the object until the watch shows that, too.
 func (s *State) SeenMissing() {
 	s.gone = true
 	s.missing = true
