@@ -120,8 +120,10 @@ func (p *Plan) selectBackground(f Facts) {
 	if p.Deleting {
 		current = current.Where(func(d *handler.Declaration) bool { return d.Deleted })
 	}
-	scope := &handler.Cause{CallContext: p.CallContext, New: p.CallContext.Body.Raw()}
-	p.Background = p.WithoutMisfits(current.Where(func(d *handler.Declaration) bool { return d.InScope(scope) }))
+	if len(current) > 0 { // the body need not be decoded otherwise
+		scope := &handler.Cause{CallContext: p.CallContext, New: p.CallContext.Body.Raw()}
+		p.Background = p.WithoutMisfits(current.Where(func(d *handler.Declaration) bool { return d.InScope(scope) }))
+	}
 	needsFinalizer := f.Memory.NeedsFinalizer
 	if needsFinalizer == nil {
 		needsFinalizer = func(d *handler.Declaration) bool { return d.Kind == handler.OnDaemon && !d.Deleted }
