@@ -140,6 +140,9 @@ func (p *pass) leaveSight(ctx context.Context, last *object.Snapshot) (next next
 	b := p.object.background
 	if b != nil {
 		b.group.Sync(nil, false) // not for good: the object can be back before its daemons have ended
+	}
+	daemonsRun := b.areDaemonsRunning() // their end requests a pass, which also writes what they have left
+	if b != nil {
 		p.object.writes.Add(b.takeEdits()...)
 	}
 	decide := func(ctx context.Context, body *object.Body) (plan.Decision, error) {
@@ -151,7 +154,7 @@ func (p *pass) leaveSight(ctx context.Context, last *object.Snapshot) (next next
 		if err != nil {
 			return plan.Decision{}, err
 		}
-		return plan.Decision{RemoveFinalizer: now.HasFinalizer && !now.Unserved && !b.areDaemonsRunning()}, nil
+		return plan.Decision{RemoveFinalizer: now.HasFinalizer && !now.Unserved && !daemonsRun}, nil
 	}
 	decision, err := decide(ctx, p.session.Body())
 	if err != nil {
@@ -163,8 +166,8 @@ func (p *pass) leaveSight(ctx context.Context, last *object.Snapshot) (next next
 		return nextPass{}, err
 	case p.isHeldForDeletion(p.session.Body()):
 		return in(0), nil
-	case b.areDaemonsRunning():
-		return nextPass{}, nil // their end requests a pass
+	case daemonsRun:
+		return nextPass{}, nil
 	}
 	if decision.RemoveFinalizer && !p.hasFinalizer(p.session.Body()) {
 		p.report.Log.Info("The object does not match the selectors of the settings anymore. The finalizer of the operator is removed: if the object is deleted, no handlers are called for that.")

@@ -274,6 +274,38 @@ func TestDaemonsOfAVanishedObjectEndFirst(t *testing.T) {
 	})
 }
 
+// A daemon that ends while the pass writes leaves the finalizer to the next pass, as one that ends later.
+func TestADaemonOfAVanishedObjectEndsDuringAWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leave := make(chan struct{})
+		l := newLone(t, web, func(r *registry.Registry) {
+			r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
+				<-leave
+				return nil
+			}), handler.ID("daemon")))
+		})
+		defer l.engine.supervisor.Stop(context.Background())
+		l.resource().Selection = kube.Selection{Labels: "app=web"}
+		l.rest()
+		synctest.Wait()
+		edit := &patch.Patch{}
+		edit.Set("x", "spec", "size")
+		l.state().background.addEdit(call.Edit{ID: "daemon", Patch: edit})
+		l.vanish()
+		l.server.committed = func() {
+			l.server.committed = func() {}
+			close(leave)
+			synctest.Wait()
+		}
+		if _, err := l.look(); err != nil || l.spec()["size"] != "x" || len(l.finalizers()) != 1 || l.isForgotten() {
+			t.Errorf("got %v, %v, %v, forgotten: %t", err, l.spec(), l.finalizers(), l.isForgotten())
+		}
+		if wake, err := l.look(); err != nil || wake != 0 || len(l.finalizers()) > 0 || !l.isForgotten() {
+			t.Errorf("got %s, %v, %v, forgotten: %t", wake, err, l.finalizers(), l.isForgotten())
+		}
+	})
+}
+
 // While a daemon ends, the object is back as it was: that is no change for a timer that waits until the object is idle.
 func TestVanishedObjectStaysIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
