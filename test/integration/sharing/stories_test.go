@@ -325,7 +325,9 @@ func entriesOf(obj *unstructured.Unstructured) []string {
 }
 
 // looking is how often a story looks at all objects: the test must not take the processors from the replicas.
-func looking() time.Duration { return max(300*time.Millisecond, time.Duration(*objects)*time.Millisecond) }
+func looking() time.Duration {
+	return max(300*time.Millisecond, time.Duration(*objects)*time.Millisecond)
+}
 
 // isHandled reports whether successes contain one creation, and the last change. A change can come before the creation was
 // seen.
