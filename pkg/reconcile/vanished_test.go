@@ -334,6 +334,7 @@ func TestVanishedObjectStaysIdle(t *testing.T) {
 		l.state().reconciledVersion = ""
 		l.rest()
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if !slices.Equal(called, []time.Duration{time.Hour}) {
 			t.Errorf("the timer was called after %s", called)
 		}
