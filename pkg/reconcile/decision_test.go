@@ -12,8 +12,10 @@ import (
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 )
 
 // labeled declares a handler of deletions for objects with a label.
@@ -97,9 +99,15 @@ func TestFinalizerStaysIfAConflictShowsThatItIsNeeded(t *testing.T) {
 
 // What a handler wants for an object may change what there is to do.
 func TestObjectIsLookedAtAgainAfterAnEditWithoutACycle(t *testing.T) {
-	for name, edit := range map[string]func(p *patch.Patch){
-		"the edit changes the object": func(p *patch.Patch) { p.Set("x", "spec", "size") },
-		"the edit changes nothing":    func(*patch.Patch) {},
+	change := func(p *patch.Patch) { p.Set("x", "spec", "size") }
+	for name, test := range map[string]struct {
+		edit  func(p *patch.Patch)
+		stops bool // the operator
+		calls int
+	}{
+		"the edit changes the object":          {change, false, 1},
+		"the edit changes nothing":             {func(*patch.Patch) {}, false, 0},
+		"the operator stops, and calls no one": {change, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var j journal
@@ -107,15 +115,18 @@ func TestObjectIsLookedAtAgainAfterAnEditWithoutACycle(t *testing.T) {
 				r.Add(handler.Update(selector.New("kopfexamples"), j.waiting(0), handler.ID("update")))
 			})
 			l.rest()
-			change := &patch.Patch{}
-			edit(change)
-			l.state().writes.Add(call.Edit{ID: "timer", Patch: change})
-			p := l.begin()
-			if _, err := l.end(p); err != nil || !l.isAtRest() {
-				t.Errorf("not at rest: %v", err)
+			edit := &patch.Patch{}
+			test.edit(edit)
+			l.state().writes.Add(call.Edit{ID: "timer", Patch: edit})
+			if test.stops {
+				close(l.stop)
 			}
-			if want := min(1, len(l.spec())); len(j.ended) != want || int(p.rounds) != want {
-				t.Errorf("%d calls of the handler of updates, want %d", len(j.ended), want)
+			p := l.begin()
+			if _, err := l.end(p); err != nil || l.isAtRest() == test.stops {
+				t.Errorf("at rest: %t, %v", l.isAtRest(), err)
+			}
+			if len(j.ended) != test.calls || int(p.rounds) != test.calls {
+				t.Errorf("%d calls of the handler of updates, want %d", len(j.ended), test.calls)
 			}
 		})
 	}
@@ -238,5 +249,81 @@ func TestFinalizerIsWrittenAloneIfOtherThingsMayFail(t *testing.T) {
 				l.engine.supervisor.Stop(context.Background())
 			})
 		})
+	}
+}
+
+// An error after a write leaves work behind, of which no event reminds the operator.
+func TestObjectIsNotAtRestAfterAnErrorOfTheNextRound(t *testing.T) {
+	for name, declare := range map[string]func(r *registry.Registry){
+		"after an edit without a cycle": func(r *registry.Registry) {
+			r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("update")))
+		},
+		"after a call": func(r *registry.Registry) {
+			r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
+				c.Context.Patch.Set("y", "spec", "size")
+				return nil
+			}), handler.ID("update")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, base := newLoneWithBase(t, m{}, declare)
+			l.rest()
+			if name == "after a call" {
+				l.server.change(m{"spec": m{"size": "x"}})
+			} else {
+				edit := &patch.Patch{}
+				edit.Set("x", "spec", "size")
+				l.state().writes.Add(call.Edit{ID: "timer", Patch: edit})
+			}
+			l.server.after = func() error { base.err = errBroken; return nil }
+			if _, err := l.pass(); !errors.Is(err, errBroken) || l.isAtRest() {
+				t.Errorf("got %v; at rest: %t", err, l.isAtRest())
+			}
+		})
+	}
+}
+
+// Nobody else has what a daemon or a timer wants for its object.
+func TestEditSurvivesAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLone(t, m{}, creating)
+		l.rest()
+		edit := &patch.Patch{}
+		edit.Set("x", "spec", "size")
+		l.state().writes.Add(call.Edit{ID: "timer", Patch: edit})
+		l.server.before = func() error { return errBroken }
+		if _, err := l.pass(); !errors.Is(err, errBroken) || !l.state().writes.HasEdits() {
+			t.Errorf("got %v; the edit is left: %t", err, l.state().writes.HasEdits())
+		}
+		time.Sleep(time.Hour)
+		l.rest()
+		if l.spec()["size"] != "x" {
+			t.Errorf("got %v", l.spec())
+		}
+	})
+}
+
+// A rollout learns of an object when a pass looks at it, and at the end of the cycle that it is done.
+func TestRolloutsFollowPasses(t *testing.T) {
+	var l *lone
+	var during []revision.Report
+	content := annotated(map[string]string{"last-handled-configuration": `{"spec":{}}`})
+	l = newLone(t, content, func(r *registry.Registry) {
+		r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
+			during = l.engine.revisions.Numbers()
+			return nil
+		}), handler.ID("update"), handler.Revision("2"), handler.Rollout(rollout.First(1))))
+	})
+	l.engine.startRollouts(t.Context(), l.resource())
+	for range 2 { // the rollout begins with the first pass
+		if _, err := l.pass(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(during) != 1 || during[0].Running != 1 {
+		t.Errorf("during the call, got %+v", during)
+	}
+	if after := l.engine.revisions.Numbers(); len(after) != 1 || after[0].Done != 1 {
+		t.Errorf("after the pass, got %+v", after)
 	}
 }

@@ -168,7 +168,9 @@ func TestEachProcessResumesOnce(t *testing.T) {
 		r.Add(handler.Resume(selector.New("kopfexamples"), count("ours"), handler.ID("ours")))
 	})
 	l.state().initial.Store(true)
-	l.rest()
+	if _, err := l.pass(); err != nil {
+		t.Fatal(err)
+	}
 	if calls["update"] != 1 || calls["theirs"] != 1 || calls["ours"] != 1 {
 		t.Errorf("got the calls %v", calls)
 	}
@@ -219,5 +221,30 @@ func TestFinalizerStaysAsLongAsDaemonsNeedIt(t *testing.T) {
 				l.engine.supervisor.Stop(context.Background())
 			})
 		})
+	}
+}
+
+func TestHandledObjectsAreNotResumedAgain(t *testing.T) {
+	var j journal
+	l := newLone(t, annotated(map[string]string{"last-handled-configuration": `{"spec":{}}`}), func(r *registry.Registry) {
+		r.Add(handler.Resume(selector.New("kopfexamples"), j.waiting(0), handler.ID("resume")))
+	})
+	l.state().initial.Store(true)
+	for range 2 {
+		l.state().reconciledVersion = ""
+		l.rest()
+	}
+	if len(j.ended) != 1 {
+		t.Errorf("%d calls", len(j.ended))
+	}
+}
+
+// Most objects of some operators match no daemon. They must not cost memory.
+func TestObjectsWithoutDaemonsHaveNoBackground(t *testing.T) {
+	on := handler.Labels(map[string]handler.Matcher{"off": handler.Absent()})
+	l := newLone(t, m{"metadata": m{"labels": m{"off": "yes"}}}, until(nil, on))
+	l.rest()
+	if l.state().background != nil {
+		t.Error("there is a background")
 	}
 }

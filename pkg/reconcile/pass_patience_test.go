@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
@@ -113,6 +114,128 @@ func TestWorkersDoNotWaitForCodeOfUsers(t *testing.T) {
 				}
 				l.engine.supervisor.Stop(context.Background())
 			})
+		})
+	}
+}
+
+// The pass has left its worker before its filter returns, and fails then.
+func TestErrorsAfterAWorkerHasLeftAreThoseOfThePass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLone(t, m{}, func(r *registry.Registry) {
+			r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("create"), handlertest.When(func(*handler.Call) bool {
+				time.Sleep(time.Minute)
+				panic("oops")
+			})))
+		})
+		l.show()
+		if _, err := l.Reconcile(t.Context(), keyOf("a")); err != nil {
+			t.Fatal(err)
+		}
+		l.detached.Wait()
+		if l.state().failures != 1 || l.isAtRest() {
+			t.Errorf("got %d failures; at rest: %t", l.state().failures, l.isAtRest())
+		}
+	})
+}
+
+func TestPassThatGetsNoPermitIsNotMade(t *testing.T) {
+	l := newLone(t, m{}, creating)
+	l.show()
+	l.engine.permits = call.NewPermits(1)
+	l.engine.permits.Begin("another", nil)
+	close(l.stop)
+	if result, err := l.Reconcile(t.Context(), keyOf("a")); err != nil || result.RequeueAfter != 0 || l.server.requests > 0 {
+		t.Errorf("got %v, %v, and %d requests", result, err, l.server.requests)
+	}
+	l.detached.Wait()
+	if l.isHandled() {
+		t.Error("the object is handled")
+	}
+}
+
+// A pass takes part in the limit of calls while it calls handlers of events.
+func TestEventsWaitForASlot(t *testing.T) {
+	w := hear(t)
+	makePass(t, w.restingEngine, w.key) // without events, in a worker alone
+	w.engine.slots = call.NewSlots(1, w.engine.enqueue)
+	slot := w.engine.slots.Take(call.Claim{Key: keyOf("b")})
+	w.pass(object.WatchEvent{Type: watch.Modified, Snapshot: w.first})
+	w.expectEvents()
+	w.engine.slots.Return(slot)
+	w.pass()
+	w.expectEvents(watch.Modified)
+}
+
+// A pass gives back what it has taken, also if it goes on after calls.
+func TestPassOfManyRoundsKeepsThePermitsBalanced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		l := newLone(t, m{}, func(r *registry.Registry) {
+			counting := handlertest.Function(func(_ context.Context, c *handler.Call) error {
+				if calls++; calls < 3 {
+					c.Context.Patch.Set(calls, "spec", "calls")
+				}
+				return nil
+			})
+			r.Add(handler.Create(selector.New("kopfexamples"), counting, handler.ID("fn")))
+			r.Add(handler.Update(selector.New("kopfexamples"), counting, handler.ID("fn")))
+		})
+		l.engine.permits = call.NewPermits(1)
+		if _, err := l.pass(); err != nil || calls != 3 {
+			t.Errorf("got %v, %d calls", err, calls)
+		}
+		l.engine.permits.Begin("one", nil)
+		go func() { l.engine.permits.Begin("two", nil); l.engine.permits.Release() }()
+		synctest.Wait()
+		if got := l.engine.permits.Waiting(); got != 1 {
+			t.Errorf("%d wait for the only permit", got)
+		}
+		l.engine.permits.Release()
+	})
+}
+
+// The queue of a limit is long, and an error must not cost an object its place.
+func TestPassesKeepThePlacesOfCallsThatWait(t *testing.T) {
+	tests := map[string]struct {
+		prepare func(l *lone, base *brokenBase)
+		kept    bool
+	}{
+		"a call that belongs to no cycle waits": {func(l *lone, _ *brokenBase) {
+			l.rest()
+			observeChild(l.t, l.engine, keyOf("a"))
+		}, true},
+		"the pass cannot begin": {func(l *lone, base *brokenBase) {
+			l.rest()
+			l.server.change(m{"status": m{"phase": "x"}})
+			base.err = errBroken
+		}, true},
+		"the pass fails later": {func(l *lone, _ *brokenBase) {
+			l.rest()
+			l.server.change(m{"spec": m{"size": 1}})
+			l.server.before = func() error { return errBroken }
+		}, true},
+		"there is nothing to do": {func(l *lone, _ *brokenBase) { l.rest() }, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l, base := newLoneWithBase(t, m{}, func(r *registry.Registry) {
+				creating(r)
+				parental(r, func() {})
+			})
+			l.show()
+			setUpChildren(l.engine)
+			test.prepare(l, base)
+			l.engine.slots = call.NewSlots(1, l.engine.enqueue)
+			other := call.Claim{Key: keyOf("b"), ID: "create"}
+			slot := l.engine.slots.Take(other)
+			if l.engine.slots.LineUp(call.Claim{Key: keyOf("a"), ID: "tell"}) {
+				t.Fatal("there is no limit")
+			}
+			_, _ = l.pass() // while no slot is free
+			l.engine.slots.Return(slot)
+			if kept := !l.engine.slots.LineUp(other); kept != test.kept {
+				t.Errorf("the place is kept: %t", kept)
+			}
 		})
 	}
 }

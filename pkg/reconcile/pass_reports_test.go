@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,6 +21,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 func TestMisfitsOfEventsAndIndicesAreReportedUntilTheyFit(t *testing.T) {
@@ -134,6 +136,9 @@ func TestPassReportsWhatItFinds(t *testing.T) {
 			r.Add(handler.Update(sel, fn, handler.ID("update")))
 			r.Add(handler.Update(sel, fn, handler.ID("picky"), handler.Labels(map[string]handler.Matcher{"wanted": handler.Present()})))
 		}, "HandlerDropped"},
+		"a failed handler holds the deletion": {marked, func(r *registry.Registry) {
+			r.Add(handler.Delete(sel, handlertest.Function(func(context.Context, *handler.Call) error { return handler.Permanent(errBroken) }), handler.ID("delete"), handler.HoldOnFailure()))
+		}, "DeletionHeld"},
 		"a request": {requested, func(r *registry.Registry) { r.Add(handler.Update(sel, fn, handler.ID("update"))) }, "RequestHonored"},
 	}
 	for name, test := range tests {
@@ -143,9 +148,9 @@ func TestPassReportsWhatItFinds(t *testing.T) {
 				if _, err := l.pass(); err != nil {
 					t.Fatal(err)
 				}
-			}
-			if got := strings.Count(strings.Join(l.events, "\n"), test.want); got != 1 {
-				t.Errorf("got the events %q", l.events)
+				if got := strings.Count(strings.Join(l.events, "\n"), " "+test.want+": "); got != 1 {
+					t.Errorf("got the events %q", l.events)
+				}
 			}
 			if l.server.annotations()[kopfPrefix+"typed"] != nil {
 				t.Error("a handler that was not called has a record")
@@ -201,4 +206,103 @@ func TestSuccessIsReportedWhenTheEditIsWritten(t *testing.T) {
 			t.Errorf("got the events %q", l.events)
 		}
 	})
+}
+
+// After a start, many objects can have a problem that their former operator has reported.
+func TestKnownMisfitsAreNoEvents(t *testing.T) {
+	for name, initial := range map[string]bool{"an object from before the start": true, "a new object": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLone(t, m{"spec": m{"hostNetwork": "yes"}}, func(r *registry.Registry) {
+					r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Typed(&corev1.Pod{}, ignoreChange), handler.ID("typed")))
+				})
+				l.state().initial.Store(initial)
+				if _, err := l.pass(); err != nil || l.has("ObjectMisfit") == initial {
+					t.Errorf("got %v, and the events %q", err, l.events)
+				}
+				for _, correction := range []m{{"hostNetwork": nil, "hostPID": "yes"}, {"hostPID": nil}} {
+					l.server.change(m{"spec": correction})
+					if _, err := l.pass(); err != nil || !l.has("ObjectMisfit") {
+						t.Errorf("after a change, got %v, and the events %q", err, l.events)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A checkpoint and the end of a cycle do not report the same success.
+func TestSuccessBeforeACheckpointIsReportedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLone(t, m{}, func(r *registry.Registry) {
+			for _, id := range []string{"a", "b"} {
+				r.Add(handler.Create(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
+					c.Context.Patch.Set("x", "status", id)
+					time.Sleep(time.Minute)
+					return nil
+				}), handler.ID(id)))
+			}
+		})
+		l.rest()
+		if got := strings.Count(strings.Join(l.events, "\n"), "HandlerSucceeded"); got != 2 || l.writes < 2 {
+			t.Errorf("after %d writes, got the events %q", l.writes, l.events)
+		}
+	})
+}
+
+// unmarshalable is a storage whose essences are no JSON.
+type unmarshalable struct{ storage.DiffBase }
+
+func (unmarshalable) Build(*object.Body, []object.Path) object.Essence {
+	return object.Essence{"spec": m{"size": math.Inf(1)}}
+}
+
+// brokenProgress is a storage that cannot be read.
+type brokenProgress struct{ storage.Progress }
+
+func (brokenProgress) Fetch(context.Context, *object.Body, string) (*storage.Record, error) {
+	return nil, errBroken
+}
+
+// The code of users and the storages can fail anywhere in a pass, which is tried again.
+func TestErrorsAreThoseOfThePass(t *testing.T) {
+	sel := selector.New("kopfexamples")
+	fn := handlertest.Function(ignoreChange)
+	tests := map[string]struct {
+		declare func(r *registry.Registry)
+		change  func(c *Config)
+		want    string
+	}{
+		"a filter": {func(r *registry.Registry) {
+			r.Add(handler.Create(sel, fn, handler.ID("create"), handlertest.When(func(*handler.Call) bool { panic("oops") })))
+		}, func(*Config) {}, "oops"},
+		"the essence, for a timer": {func(r *registry.Registry) {
+			r.Add(handler.Timer(sel, fn, handler.ID("timer"), handler.Interval(time.Hour), handler.Idle(time.Hour)))
+		}, func(c *Config) { c.Settings.Persistence.DiffBase = unmarshalable{c.Settings.Persistence.DiffBase} }, "unsupported value"},
+		"the essence, for a handler that waits": {func(r *registry.Registry) {
+			r.Add(handler.Create(sel, fn, handler.ID("create"), handler.Idle(time.Hour)))
+		}, func(c *Config) { c.Settings.Persistence.DiffBase = unmarshalable{c.Settings.Persistence.DiffBase} }, "unsupported value"},
+		"the records of change handlers": {creating, func(c *Config) {
+			c.Settings.Persistence.Progress = brokenProgress{c.Settings.Persistence.Progress}
+		}, errBroken.Error()},
+		"the records of others": {func(r *registry.Registry) { parental(r, func() {}) }, func(c *Config) {
+			c.Settings.Persistence.Progress = brokenProgress{c.Settings.Persistence.Progress}
+		}, errBroken.Error()},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLone(t, m{}, test.declare, func(c *Config) {
+					c.Settings = c.Settings.WithDefaults()
+					test.change(c)
+				})
+				setUpChildren(l.engine)
+				wake, err := l.pass()
+				if err == nil || !strings.Contains(err.Error(), test.want) || wake == 0 || l.state().failures != 1 || l.isAtRest() {
+					t.Errorf("got %s, %v, %d failures", wake, err, l.state().failures)
+				}
+				l.engine.supervisor.Stop(context.Background())
+			})
+		})
+	}
 }

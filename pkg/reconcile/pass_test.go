@@ -363,6 +363,19 @@ func TestBackgroundIsKeptUpWhileNothingCanBeStored(t *testing.T) {
 	}
 }
 
+// The deletion of an object that is no longer watched will never be shown to its handlers of events.
+func TestUnwatchedObjectWaitsForNoEvents(t *testing.T) {
+	l := newLone(t, m{}, func(r *registry.Registry) {
+		creating(r)
+		r.Add(handler.Watch(selector.New("kopfexamples"), handlertest.Function(ignoreEvent)))
+	})
+	l.rest()
+	l.unwatch()
+	if _, err := l.look(); err != nil || l.engine.objects.has(keyOf("a")) {
+		t.Errorf("got %v; the object is known: %t", err, l.engine.objects.has(keyOf("a")))
+	}
+}
+
 func TestTheNextPassIsTheSoonest(t *testing.T) {
 	none := nextPass{}
 	for _, test := range []struct{ a, b, want nextPass }{
