@@ -65,18 +65,21 @@ func TestWhatIsDroppedFromADeniedDeletion(t *testing.T) {
 	}{
 		"edits, and the end of the handlers": {
 			func(f *fixture) Update { return Update{Cycle: f.finished(cause.Delete, "a"), Decision: removing} }, editing,
-			"PATCH, DRYRUN, PATCH, DRYRUN, PATCH, DRYRUN", false, []string{progress, edits},
+			"PATCH, DRYRUN, PATCH, DRYRUN, PATCH, DRYRUN", false,
+			[]string{progress, edits},
 		},
 		"no edits": {
 			func(f *fixture) Update { return Update{Cycle: f.finished(cause.Delete, "a"), Decision: removing} }, func(*fixture) {},
-			"PATCH, DRYRUN, PATCH, DRYRUN", false, []string{progress},
+			"PATCH, DRYRUN, PATCH, DRYRUN", false,
+			[]string{progress},
 		},
 		"conditions": {
 			func(f *fixture) Update {
 				c := f.finished(cause.Delete, "a")
 				return Update{Cycle: c, Decision: plan.Decision{RemoveFinalizer: true, Conditions: f.saying(c).Conditions}}
 			}, func(*fixture) {},
-			"PATCH, DRYRUN, PATCH, DRYRUN, PATCH, DRYRUN", false, []string{progress, edits},
+			"PATCH, DRYRUN, PATCH, DRYRUN, PATCH, DRYRUN", false,
+			[]string{progress, edits},
 		},
 		"edits, but not the progress of other handlers": {
 			func(f *fixture) Update {
@@ -84,7 +87,8 @@ func TestWhatIsDroppedFromADeniedDeletion(t *testing.T) {
 				succeed(c, "a")
 				return Update{Cycle: c, Decision: removing}
 			}, editing,
-			"PATCH, DRYRUN, PATCH, DRYRUN", true, []string{progress, edits},
+			"PATCH, DRYRUN, PATCH, DRYRUN", true,
+			[]string{progress, edits},
 		},
 	}
 	for name, test := range tests {
