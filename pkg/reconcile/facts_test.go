@@ -172,7 +172,12 @@ func TestEachProcessResumesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if calls["update"] != 1 || calls["theirs"] != 1 || calls["ours"] != 1 {
-		t.Errorf("got the calls %v", calls)
+		t.Errorf("after one pass, got the calls %v", calls)
+	}
+	l.server.change(m{"spec": m{"size": 2}})
+	l.rest()
+	if calls["update"] != 2 || calls["theirs"] != 1 || calls["ours"] != 1 {
+		t.Errorf("after another change, got the calls %v", calls)
 	}
 }
 

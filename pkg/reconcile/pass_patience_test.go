@@ -139,7 +139,9 @@ func TestErrorsAfterAWorkerHasLeftAreThoseOfThePass(t *testing.T) {
 }
 
 func TestPassThatGetsNoPermitIsNotMade(t *testing.T) {
-	l := newLone(t, m{}, creating)
+	l := newLone(t, m{}, func(r *registry.Registry) { // which only records the creation
+		r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("update")))
+	})
 	l.show()
 	l.engine.permits = call.NewPermits(1)
 	l.engine.permits.Begin("another", nil)
@@ -214,7 +216,10 @@ func TestPassesKeepThePlacesOfCallsThatWait(t *testing.T) {
 			l.server.change(m{"spec": m{"size": 1}})
 			l.server.before = func() error { return errBroken }
 		}, true},
-		"there is nothing to do": {func(l *lone, _ *brokenBase) { l.rest() }, false},
+		"there is nothing to do": {func(l *lone, _ *brokenBase) {
+			l.rest()
+			l.server.change(m{"status": m{"phase": "x"}})
+		}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
