@@ -126,14 +126,17 @@ func TestRemainsOfUndeclaredHandlersAreReported(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := newLone(t, test.content, test.declare)
+				var book logbook
+				l := newLone(t, test.content, test.declare, book.keep)
 				defer l.engine.supervisor.Stop(context.Background())
 				if _, err := l.pass(); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				log := strings.Join(l.log, "\n")
+				book.mu.Lock()
+				defer book.mu.Unlock()
+				log := strings.Join(book.lines, "\n")
 				if test.want == "" && strings.Contains(log, "declared") || !strings.Contains(log, test.want) {
 					t.Errorf("got the log %s", log)
 				}
