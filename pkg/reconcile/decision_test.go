@@ -327,3 +327,21 @@ func TestRolloutsFollowPasses(t *testing.T) {
 		t.Errorf("after the pass, got %+v", after)
 	}
 }
+
+func TestEditThatChangesNothingEndsThePass(t *testing.T) {
+	content := annotated(map[string]string{"last-handled-configuration": `{"spec":{"size":1}}`})
+	content["spec"] = m{"size": 1}
+	calls := 0
+	l := newLone(t, content, func(r *registry.Registry) {
+		r.Add(handler.Resume(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
+			calls++
+			c.Context.Patch.Set(1, "spec", "size")
+			return nil
+		}), handler.ID("resume")))
+	})
+	l.state().initial.Store(true)
+	p := l.begin()
+	if _, err := l.end(p); err != nil || calls != 1 || p.rounds != 0 {
+		t.Errorf("got %v, %d calls, %d rounds", err, calls, p.rounds)
+	}
+}

@@ -126,14 +126,17 @@ func TestRemainsOfUndeclaredHandlersAreReported(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := newLone(t, test.content, test.declare)
+				var book logbook
+				l := newLone(t, test.content, test.declare, book.keep)
 				defer l.engine.supervisor.Stop(context.Background())
 				if _, err := l.pass(); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				log := strings.Join(l.log, "\n")
+				book.mu.Lock()
+				defer book.mu.Unlock()
+				log := strings.Join(book.lines, "\n")
 				if test.want == "" && strings.Contains(log, "declared") || !strings.Contains(log, test.want) {
 					t.Errorf("got the log %s", log)
 				}
@@ -172,7 +175,12 @@ func TestEachProcessResumesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if calls["update"] != 1 || calls["theirs"] != 1 || calls["ours"] != 1 {
-		t.Errorf("got the calls %v", calls)
+		t.Errorf("after one pass, got the calls %v", calls)
+	}
+	l.server.change(m{"spec": m{"size": 2}})
+	l.rest()
+	if calls["update"] != 2 || calls["theirs"] != 1 || calls["ours"] != 1 {
+		t.Errorf("after another change, got the calls %v", calls)
 	}
 }
 

@@ -139,7 +139,9 @@ func TestErrorsAfterAWorkerHasLeftAreThoseOfThePass(t *testing.T) {
 }
 
 func TestPassThatGetsNoPermitIsNotMade(t *testing.T) {
-	l := newLone(t, m{}, creating)
+	l := newLone(t, m{}, func(r *registry.Registry) { // which only records the creation
+		r.Add(handler.Update(selector.New("kopfexamples"), handlertest.Function(ignoreChange), handler.ID("update")))
+	})
 	l.show()
 	l.engine.permits = call.NewPermits(1)
 	l.engine.permits.Begin("another", nil)
@@ -198,29 +200,41 @@ func TestPassOfManyRoundsKeepsThePermitsBalanced(t *testing.T) {
 func TestPassesKeepThePlacesOfCallsThatWait(t *testing.T) {
 	tests := map[string]struct {
 		prepare func(l *lone, base *brokenBase)
+		claimed bool // by an earlier call of the change handler
 		kept    bool
 	}{
-		"a call that belongs to no cycle waits": {func(l *lone, _ *brokenBase) {
+		"a call that belongs to no cycle begins to wait": {func(l *lone, _ *brokenBase) {
 			l.rest()
 			observeChild(l.t, l.engine, keyOf("a"))
-		}, true},
+		}, false, true},
+		"only a call that belongs to no cycle will be made": {func(l *lone, _ *brokenBase) {
+			l.rest()
+			observeChild(l.t, l.engine, keyOf("a"))
+			l.rest() // it is called, and fails
+			l.server.change(m{"status": m{"phase": "x"}})
+		}, true, false},
 		"the pass cannot begin": {func(l *lone, base *brokenBase) {
 			l.rest()
 			l.server.change(m{"status": m{"phase": "x"}})
 			base.err = errBroken
-		}, true},
+		}, true, true},
 		"the pass fails later": {func(l *lone, _ *brokenBase) {
 			l.rest()
 			l.server.change(m{"spec": m{"size": 1}})
 			l.server.before = func() error { return errBroken }
-		}, true},
-		"there is nothing to do": {func(l *lone, _ *brokenBase) { l.rest() }, false},
+		}, true, true},
+		"there is nothing to do": {func(l *lone, _ *brokenBase) {
+			l.rest()
+			l.server.change(m{"status": m{"phase": "x"}})
+		}, true, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			l, base := newLoneWithBase(t, m{}, func(r *registry.Registry) {
 				creating(r)
-				parental(r, func() {})
+				r.Add(handler.Child(selector.New("kopfexamples"), ofPods, handlertest.Function(func(context.Context, *handler.Call) error {
+					return handler.Temporary(errBroken, time.Hour)
+				}), handler.ID("tell")))
 			})
 			l.show()
 			setUpChildren(l.engine)
@@ -228,7 +242,7 @@ func TestPassesKeepThePlacesOfCallsThatWait(t *testing.T) {
 			l.engine.slots = call.NewSlots(1, l.engine.enqueue)
 			other := call.Claim{Key: keyOf("b"), ID: "create"}
 			slot := l.engine.slots.Take(other)
-			if l.engine.slots.LineUp(call.Claim{Key: keyOf("a"), ID: "tell"}) {
+			if test.claimed && l.engine.slots.LineUp(call.Claim{Key: keyOf("a"), ID: "create"}) {
 				t.Fatal("there is no limit")
 			}
 			_, _ = l.pass() // while no slot is free

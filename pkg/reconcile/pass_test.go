@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
@@ -350,7 +351,7 @@ func TestBackgroundIsKeptUpWhileNothingCanBeStored(t *testing.T) {
 				time.Sleep(time.Hour)
 				l.server.change(test.change)
 				l.server.before = func() error { return errBroken }
-				if _, err := l.pass(); !errors.Is(err, errBroken) {
+				if _, err := l.pass(); !errors.Is(err, errBroken) || strings.Contains(err.Error(), "\n") {
 					t.Errorf("got %v", err)
 				}
 				synctest.Wait()
@@ -360,6 +361,49 @@ func TestBackgroundIsKeptUpWhileNothingCanBeStored(t *testing.T) {
 				l.engine.supervisor.Stop(context.Background())
 			})
 		})
+	}
+}
+
+// Both errors are of interest: that of the past, and that of the present.
+func TestErrorOfKeepingUpIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, base := newLoneWithBase(t, m{}, creating)
+		l.pending()
+		time.Sleep(time.Hour)
+		l.server.before = func() error { base.err = errBroken; return errConnection }
+		if _, err := l.pass(); !errors.Is(err, errBroken) || !errors.Is(err, errConnection) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A watch with selectors does not show what happens to an object that does not match anymore.
+func TestObjectOutOfSightIsLookedAtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLone(t, m{}, func(r *registry.Registry) {
+			r.Add(handler.Delete(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
+				return handler.Temporary(errBroken, time.Hour)
+			}), handler.ID("delete")))
+		})
+		l.resource().Selection = kube.Selection{Labels: "app=web"}
+		l.rest()
+		l.server.change(m{"metadata": m{"deletionTimestamp": "2024-02-14T16:58:25Z"}})
+		l.show()
+		l.vanish()
+		if wake, err := l.look(); err != nil || wake != sightInterval {
+			t.Errorf("got %s, %v", wake, err)
+		}
+	})
+}
+
+// No pass handles an object that is only observed, but one must find out whether it still exists.
+func TestObservedObjectThatVanishesIsForgotten(t *testing.T) {
+	l := newLone(t, m{}, func(*registry.Registry) {})
+	l.resource().Selection = kube.Selection{Labels: "app=web"}
+	l.show()
+	l.vanish()
+	if _, err := l.Reconcile(t.Context(), keyOf("a")); err != nil || l.server.requests != 1 || !l.isForgotten() {
+		t.Errorf("got %v, %d requests, forgotten: %t", err, l.server.requests, l.isForgotten())
 	}
 }
 
