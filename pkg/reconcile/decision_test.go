@@ -283,7 +283,7 @@ func TestObjectIsNotAtRestAfterAnErrorOfTheNextRound(t *testing.T) {
 	}
 }
 
-// Nobody else has what a daemon or a timer wants for its object.
+// What a daemon or a timer wants for its object is in no record, so it must not be lost.
 func TestEditSurvivesAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLone(t, m{}, creating)

@@ -58,6 +58,9 @@ func (c consumer) observeVanished(r *resource, key object.Key, event object.Watc
 
 // observeReturn notes that a watch shows an object again, or another one of its name, whose predecessor was deleted.
 func (c consumer) observeReturn(r *resource, key object.Key, event object.WatchEvent) {
+	if r.Selection.IsEmpty() { // nothing vanishes, and no event needs the lock
+		return
+	}
 	last := c.engine.objects.reappear(key)
 	if last != nil && last.GetUID() != event.Snapshot.GetUID() {
 		c.engine.children.Observe(r.asChild, object.WatchEvent{Type: apiwatch.Deleted, Snapshot: last})
@@ -138,11 +141,10 @@ func (p *pass) leaveSight(ctx context.Context, last *object.Snapshot) (next next
 	}
 
 	b := p.object.background
+	daemonsRun := false
 	if b != nil {
-		b.group.Sync(nil, false) // not for good: the object can be back before its daemons have ended
-	}
-	daemonsRun := b.areDaemonsRunning() // their end requests a pass, which also writes what they have left
-	if b != nil {
+		b.group.Sync(nil, false)           // not for good: the object can be back before its daemons have ended
+		daemonsRun = b.areDaemonsRunning() // their end requests a pass, which also writes what they have left
 		p.object.writes.Add(b.takeEdits()...)
 	}
 	decide := func(ctx context.Context, body *object.Body) (plan.Decision, error) {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -238,72 +239,59 @@ func TestVanishedObjectHasReplacedAnother(t *testing.T) {
 	}
 }
 
-// The finalizer stays, and the object is not forgotten, until the daemons have ended. What they have left is written.
-func TestDaemonsOfAVanishedObjectEndFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var reason stop.Reason
-		leave := make(chan struct{})
-		l := newLone(t, web, func(r *registry.Registry) {
-			r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, task *handler.Call) error {
-				<-task.Stopped()
-				reason = task.StopReason()
-				<-leave
-				return nil
-			}), handler.ID("daemon")))
-		})
-		defer l.engine.supervisor.Stop(context.Background())
-		l.resource().Selection = kube.Selection{Labels: "app=web"}
-		l.rest()
-		synctest.Wait()
-		edit := &patch.Patch{}
-		edit.Set("x", "spec", "size")
-		l.state().background.addEdit(call.Edit{ID: "daemon", Patch: edit})
-		l.vanish()
-		wake, err := l.look()
-		if err != nil || wake != sightInterval || len(l.finalizers()) != 1 || l.spec()["size"] != "x" || l.isForgotten() {
-			t.Errorf("got %s, %v, %v, %v, forgotten: %t", wake, err, l.finalizers(), l.spec(), l.isForgotten())
-		}
-		close(leave)
-		synctest.Wait()
-		if !reason.Has(stop.Mismatch) {
-			t.Errorf("the daemon was stopped because of %v", reason)
-		}
-		if wake, err := l.look(); err != nil || wake != 0 || len(l.finalizers()) > 0 || !l.isForgotten() {
-			t.Errorf("got %s, %v, %v, forgotten: %t", wake, err, l.finalizers(), l.isForgotten())
-		}
+// vanishWithDaemon returns an operator with an object that has vanished while its daemon runs, and has left an edit. The daemon
+// ends when the channel is closed, after it was told why.
+func vanishWithDaemon(t *testing.T, leave <-chan struct{}, reason *stop.Reason) *lone {
+	t.Helper()
+	l := newLone(t, web, func(r *registry.Registry) {
+		r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, task *handler.Call) error {
+			<-task.Stopped()
+			*reason = task.StopReason()
+			<-leave
+			return nil
+		}), handler.ID("daemon")))
 	})
+	l.resource().Selection = kube.Selection{Labels: "app=web"}
+	l.rest()
+	synctest.Wait()
+	edit := &patch.Patch{}
+	edit.Set("x", "spec", "size")
+	l.state().background.addEdit(call.Edit{ID: "daemon", Patch: edit})
+	l.vanish()
+	return l
 }
 
+// The finalizer stays, and the object is not forgotten, until the daemons have ended. What they have left is written.
 // A daemon that ends while the pass writes leaves the finalizer to the next pass, as one that ends later.
-func TestADaemonOfAVanishedObjectEndsDuringAWrite(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		leave := make(chan struct{})
-		l := newLone(t, web, func(r *registry.Registry) {
-			r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(context.Context, *handler.Call) error {
-				<-leave
-				return nil
-			}), handler.ID("daemon")))
+func TestDaemonsOfAVanishedObjectEndFirst(t *testing.T) {
+	for name, duringTheWrite := range map[string]bool{"after the pass": false, "during its write": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var reason stop.Reason
+				leave := make(chan struct{})
+				l := vanishWithDaemon(t, leave, &reason)
+				defer l.engine.supervisor.Stop(context.Background())
+				end := sync.OnceFunc(func() {
+					close(leave)
+					synctest.Wait()
+				})
+				if duringTheWrite {
+					l.server.committed = end
+				}
+				wake, err := l.look()
+				if err != nil || wake != sightInterval || len(l.finalizers()) != 1 || l.spec()["size"] != "x" || l.isForgotten() {
+					t.Errorf("got %s, %v, %v, %v, forgotten: %t", wake, err, l.finalizers(), l.spec(), l.isForgotten())
+				}
+				end()
+				if !reason.Has(stop.Mismatch) {
+					t.Errorf("the daemon was stopped because of %v", reason)
+				}
+				if wake, err := l.look(); err != nil || wake != 0 || len(l.finalizers()) > 0 || !l.isForgotten() {
+					t.Errorf("got %s, %v, %v, forgotten: %t", wake, err, l.finalizers(), l.isForgotten())
+				}
+			})
 		})
-		defer l.engine.supervisor.Stop(context.Background())
-		l.resource().Selection = kube.Selection{Labels: "app=web"}
-		l.rest()
-		synctest.Wait()
-		edit := &patch.Patch{}
-		edit.Set("x", "spec", "size")
-		l.state().background.addEdit(call.Edit{ID: "daemon", Patch: edit})
-		l.vanish()
-		l.server.committed = func() {
-			l.server.committed = func() {}
-			close(leave)
-			synctest.Wait()
-		}
-		if _, err := l.look(); err != nil || l.spec()["size"] != "x" || len(l.finalizers()) != 1 || l.isForgotten() {
-			t.Errorf("got %v, %v, %v, forgotten: %t", err, l.spec(), l.finalizers(), l.isForgotten())
-		}
-		if wake, err := l.look(); err != nil || wake != 0 || len(l.finalizers()) > 0 || !l.isForgotten() {
-			t.Errorf("got %s, %v, %v, forgotten: %t", wake, err, l.finalizers(), l.isForgotten())
-		}
-	})
+	}
 }
 
 // While a daemon ends, the object is back as it was: that is no change for a timer that waits until the object is idle.

@@ -110,7 +110,7 @@ func TestAnAnswerOfAnotherHistoryIsReported(t *testing.T) {
 	}
 }
 
-func TestNobodyNeedsToKnowOfAnotherHistory(t *testing.T) {
+func TestAnotherHistoryNeedsNoReceiver(t *testing.T) {
 	f := newFixture(t, m{})
 	f.state.NotOlderThan("1000")
 	fresh, err := f.ReadLive(t.Context())
