@@ -56,10 +56,10 @@ type Facts struct {
 	// TakesPart is set if the handler is known to be called for this cause, whatever its filters
 	// say: a request calls it again, or it has seen a change that was taken back.
 	TakesPart bool
-	// Misfit is why the object does not fit the Go type, or nil if it fits.
+	// Misfit is why the object does not fit the Go type, or nil if it fits. The handler waits until it does.
 	Misfit error
-	// WaitsFor contains the ids of the handlers that it waits for. NeverTurn is why they rule it out; empty if
-	// they do not.
+	// WaitsFor contains the ids of the handlers that it waits for. NeverTurn is why it is not called for this cause at
+	// all: those handlers rule it out, or it does not wait until the object fits. It is empty otherwise.
 	WaitsFor  []string
 	NeverTurn string
 	// Suspended is set while a request suspends the object, until a time if there is one.

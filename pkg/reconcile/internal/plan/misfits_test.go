@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,9 +12,11 @@ import (
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/internal/handlertest"
 	"github.com/kopf-go/kopf/internal/registry"
+	"github.com/kopf-go/kopf/internal/verdict"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -96,6 +99,29 @@ func TestMisfitsThatWaitAreNotCalled(t *testing.T) {
 	p, _ = look{handlers: typed(handler.OnMisfit(handler.Release)), object: deleted, held: true}.plan(t)
 	if len(p.Misfits) != 1 || !p.Cycle.Progress.Done() {
 		t.Errorf("the deletion waits for %+v", p.Misfits)
+	}
+}
+
+// A handler that the deletion does not wait for is never due.
+func TestVerdictsTellMisfitsThatWaitFromThoseThatAreSkipped(t *testing.T) {
+	deleted := m{"spec": m{"hostNetwork": "yes"}, "deletionTimestamp": "2026-01-01T00:00:00Z"}
+	attempt := map[string]storage.Record{"delete": {Started: time.Now(), Purpose: cause.Delete, Retries: 1}}
+	handled := m{"spec": m{"hostNetwork": "yes"}}
+	for name, test := range map[string]struct {
+		look look
+		want verdict.State
+	}{
+		"the deletion waits":           {look{handlers: typed(), object: deleted, base: handled, held: true}, verdict.Misfit},
+		"it does not":                  {look{handlers: typed(handler.OnMisfit(handler.Release)), object: deleted, base: handled, held: true}, verdict.Skipped},
+		"it does not after an attempt": {look{handlers: typed(), object: deleted, held: true, records: attempt}, verdict.Skipped},
+	} {
+		p, c := test.look.plan(t)
+		for _, d := range c.Handlers.Changing {
+			got := p.Verdict(d, requests.Suspension{}, time.Now())
+			if d.ID == "delete" && (got.State != test.want || !strings.Contains(got.Message, "hostNetwork")) {
+				t.Errorf("%s: got %+v", name, got)
+			}
+		}
 	}
 }
 

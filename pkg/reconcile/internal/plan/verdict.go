@@ -27,6 +27,11 @@ func (p *Plan) Verdict(d *handler.Declaration, suspension requests.Suspension, n
 		f.WaitsFor = turn.Waits
 		f.NeverTurn = turn.Never
 	}
+	for _, m := range p.Misfits {
+		if m.Handler == d && !m.Waits {
+			f.NeverTurn = m.Err.Error()
+		}
+	}
 	return verdict.Of(f)
 }
 
