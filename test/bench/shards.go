@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
@@ -187,7 +189,7 @@ func (m *measurement) createForReplicas(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	if err := m.runBurst(ctx, m.creation(m.objects)); err != nil {
+	if err := m.runBurst(ctx, m.paced(m.creation(m.objects))); err != nil {
 		return err
 	}
 	took := time.Since(began)
@@ -201,6 +203,22 @@ func (m *measurement) createForReplicas(ctx context.Context) error {
 	}
 	f.Create = newPhase(m.objects, took, total(before), total(after))
 	return profile()
+}
+
+// paced returns a burst that has as many operations per second for each replica as -pace says.
+func (m *measurement) paced(b burst) burst {
+	if m.pace == 0 {
+		return b
+	}
+	limit := rate.NewLimiter(rate.Limit(m.pace*float64(len(m.replicas))), 1)
+	do := b.do
+	b.do = func(ctx context.Context, number int) error {
+		if err := limit.Wait(ctx); err != nil {
+			return err
+		}
+		return do(ctx, number)
+	}
+	return b
 }
 
 // total adds CPU times and requests.

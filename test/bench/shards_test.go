@@ -11,7 +11,7 @@ func TestReplicasAreMeasured(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	var log shared
-	arguments := []string{"-shards", "1,2", "-n", "60", "-moved", "90", "-window", "1s", "-subjects", sharingFiltered, "-json"}
+	arguments := []string{"-shards", "1,2", "-n", "60", "-moved", "90", "-window", "1s", "-pace", "100", "-subjects", sharingFiltered, "-json"}
 	if err := run(t.Context(), arguments, &out, &log); err != nil {
 		t.Fatalf("%v\n%s", err, &log)
 	}
