@@ -54,7 +54,7 @@ test test-tools e2e test-memory test-latency test-oldest: export GOGC := $(or $(
 TEST := go test -count=1 -ldflags=-w -timeout $(TIMEOUT) $(TESTFLAGS)
 
 # The packages that test-tools tests.
-TOOLS := ./hack/... ./pkg/cli/scaffold ./examples/languages ./test/bench ./test/site
+TOOLS := ./hack/... ./pkg/cli/scaffold ./examples/languages ./test/bench ./test/integration/deployment ./test/site
 LIBRARY = $$(go list ./... | grep -v /test/e2e$$ | grep -vxF "$$(go list $(TOOLS))")
 
 .PHONY: test
@@ -70,7 +70,7 @@ ifeq ($(PACKAGES),./...)
 endif
 
 .PHONY: test-tools
-test-tools: envtest-assets ## Test what is around the library: new projects, workers in other languages, benchmarks, the site, alerts, and packages
+test-tools: envtest-assets ## Test what is around the library: new projects, workers in other languages, benchmarks, deployments, the site, alerts, and packages
 	@$(HUGO) version # the tests of the site need it; its first build takes minutes
 	@$(WITH_ASSETS) $(TEST) $(TOOLS)
 	@$(MAKE) --no-print-directory test-alerts test-chart test-olm test-dist test-kubebuilder
