@@ -40,6 +40,15 @@ func (l *load) rejects() error {
 	return cluster.Client().Create(l.t.Context(), l.bad.DeepCopy(), client.DryRunAll)
 }
 
+// mutates reports whether the good object is mutated.
+func (l *load) mutates() (bool, error) {
+	object := l.good.DeepCopy()
+	err := cluster.Client().Create(l.t.Context(), object, client.DryRunAll)
+	return isMutated(object), err
+}
+
+func isMutated(object *unstructuredObject) bool { return object.GetLabels()["mutated"] == "yes" }
+
 func (l *load) start() {
 	ctx, cancel := context.WithCancel(l.t.Context())
 	l.cancel = cancel
@@ -97,7 +106,7 @@ func (l *load) send(ctx context.Context, number int) {
 	defer l.mu.Unlock()
 	delete(l.open, number)
 	switch {
-	case isBad && rejected, !isBad && err == nil && object.GetLabels()["mutated"] == "yes":
+	case isBad && rejected, !isBad && err == nil && isMutated(object):
 	case err != nil && strings.Contains(err.Error(), "failed calling webhook"):
 		l.failed = append(l.failed, l.noted(number, err))
 	default: // or any other answer

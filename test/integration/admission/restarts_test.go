@@ -56,11 +56,13 @@ func (r *replicas) start() (stop func()) {
 	}
 }
 
-// startFirst starts the first replica, and the load when the cluster calls it.
+// startFirst starts the first replica, and the load when the cluster calls both of its handlers: it learns of each
+// configuration by itself.
 func (r *replicas) startFirst() (stop func()) {
 	r.t.Helper()
 	stop = r.start()
 	r.Eventually(r.load.rejects).Should(haveCode(418, "bad"))
+	r.Eventually(r.load.mutates).Should(gomega.BeTrue())
 	r.load.start()
 	return stop
 }
