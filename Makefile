@@ -50,8 +50,9 @@ run: ## Run EXAMPLE on a temporary control plane, or with CLUSTER=current on the
 # Tests have memory, and are short of processors: collecting garbage less often saves a tenth of the time, and test programs
 # without the data for debuggers a quarter of the time of the linker.
 test test-tools e2e test-memory test-latency test-oldest: export GOGC := $(or $(GOGC),300)
-# Some tests build programs of this module, of which the cache of results knows nothing.
-TEST := go test -count=1 -ldflags=-w -timeout $(TIMEOUT) $(TESTFLAGS)
+# Some tests build programs of this module, of which the cache of results knows nothing. The tests of some packages wait for
+# most of the time, so those of others run meanwhile.
+TEST := go test -count=1 -p=$(PROCS) -ldflags=-s -timeout $(TIMEOUT) $(TESTFLAGS)
 
 # The packages that test-tools tests.
 TOOLS := ./hack/... ./pkg/cli/scaffold ./examples/languages ./test/bench ./test/integration/deployment ./test/site
