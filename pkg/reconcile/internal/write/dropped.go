@@ -102,7 +102,7 @@ func (s *Session) isListed(ctx context.Context) bool {
 }
 
 // statusOf returns one edit that stands for the status of all edits, whose other parts are
-// stored. It belongs to no handler: the records are stored, too, so that it must not yield to
+// stored. It has no ID, because it belongs to no handler: the records are stored, too, so that it must not yield to
 // them.
 func statusOf(edits []call.Edit, status map[string]any) []call.Edit {
 	rest := call.Edit{Patch: &patch.Patch{}, Done: func() {

@@ -256,6 +256,11 @@ func (s *Session) failHandler(u *Update, edit call.Edit, err error) {
 		s.report.Log.V(1).Info("The object has no room for a condition.", "problem", err.Error())
 		return
 	}
+	if edit.ID == "" { // statusOf has made it
+		s.report.Log.Error(err, "The status that handlers have set cannot be written to the object.")
+		s.report.Event(s.body, report.Warning, "WriteRejected", fmt.Sprintf("The status that handlers have set was rejected: %s", err))
+		return
+	}
 	if edit.Failed != nil {
 		edit.Failed(err)
 	}
@@ -381,10 +386,12 @@ func (s *Session) withheldError(u *Update) error {
 	}
 	var ids []string
 	for _, edit := range u.withheld.edits {
-		ids = append(ids, s.report.ReportedID(edit.ID))
+		if edit.ID != "" {
+			ids = append(ids, s.report.ReportedID(edit.ID))
+		}
 	}
 	if len(ids) == 0 {
-		return fmt.Errorf("the conditions wait for a permission: %w", u.withheld.refusal)
+		return fmt.Errorf("the status waits for a permission: %w", u.withheld.refusal)
 	}
 	return fmt.Errorf("the edits of these handlers wait for a permission (%s): %w", strings.Join(ids, ", "), u.withheld.refusal)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/call"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/plan"
@@ -154,6 +155,27 @@ func TestDroppedStatusIsWrittenAfterFailures(t *testing.T) {
 			f.expect("success", f.storedBase() != nil, true)
 		})
 	}
+}
+
+// The records are stored by then, so the refusal belongs to no handler.
+func TestRefusedStatusAfterTheRecordsIsReported(t *testing.T) {
+	refused := func(rejects func(m) error) *fixture {
+		f, _ := redefined(t, true)
+		f.rejects = rejects
+		for _, id := range []string{"a", "b"} {
+			f.edit(id, set(id, "status", "phase"))
+		}
+		return f
+	}
+	f := refused(rejecting(http.StatusUnprocessableEntity, "status", "phase"))
+	f.write(Update{Cycle: f.finished(cause.Create, "a", "b")})
+	f.expect("events", len(f.events) == 1 && strings.HasPrefix(f.events[0], "WriteRejected: The status that handlers have set was rejected: "), true)
+	f.expect("success", f.storedBase() != nil, true)
+
+	f = refused(forbidding(object.Path{"status", "phase"}))
+	err := f.writeFails(Update{Cycle: f.finished(cause.Create, "a", "b")})
+	f.expect("error", strings.HasPrefix(err.Error(), "the status waits for a permission: "), true)
+	f.expect("success", f.storedBase() != nil, true)
 }
 
 // The response looks the same if the schema does not have the status. This is checked once.

@@ -318,7 +318,7 @@ func TestForbiddenConditionsHoldBackNoOutcome(t *testing.T) {
 		}
 		c := f.finished(cause.Create, handlers...)
 		err := f.writeFails(Update{Cycle: c, Decision: f.saying(c)})
-		f.expect("error", strings.HasPrefix(err.Error(), "the conditions wait for a permission: "), true)
+		f.expect("error", strings.HasPrefix(err.Error(), "the status waits for a permission: "), true)
 		f.expect("edited", f.field("status", "edit") == "x", edited != "")
 		f.expect("stored", f.storedIDs("a", "b"), handlers)
 		f.sent()
