@@ -30,9 +30,9 @@ type oneObject struct {
 	hasStatus bool
 	// committed is called after each write.
 	committed func()
-	// down fails all requests. unserved means that the resource is not served anymore.
-	down, unserved bool
-	requests       int
+	// down fails all requests. unserved means that the resource is not served anymore. refuses means that no write is valid.
+	down, unserved, refuses bool
+	requests                int
 }
 
 // notFound is a response about an object, or about the resource.
@@ -110,6 +110,12 @@ func (s *oneObject) patch(r *http.Request, ofStatus bool) (*http.Response, error
 	}
 	if s.object == nil {
 		return answer(http.StatusNotFound, notFound("a")), nil
+	}
+	if s.refuses {
+		return answer(http.StatusUnprocessableEntity, metav1.Status{
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+			Status:   metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity,
+		}), nil
 	}
 	version, _ := merge["metadata"].(m)["resourceVersion"].(string)
 	if version != strconv.Itoa(s.version) {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -255,4 +256,28 @@ func TestObjectsWithoutDaemonsHaveNoBackground(t *testing.T) {
 	if l.state().background != nil {
 		t.Error("there is a background")
 	}
+}
+
+// Nothing may hold a deletion that needs no storing.
+func TestAttemptsOfADeletionCountWhileNothingCanBeStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var attempts []int
+		l := newLone(t, marked, func(r *registry.Registry) {
+			r.Add(handler.Delete(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, c *handler.Call) error {
+				attempts = append(attempts, c.Attempt.Retry)
+				return handler.Temporary(errBroken, time.Second)
+			}), handler.ID("delete")))
+		})
+		l.server.refuses = true
+		for len(attempts) < 3 {
+			wake, err := l.pass()
+			if wake == 0 {
+				t.Fatalf("no pass follows: %v", err)
+			}
+			time.Sleep(wake)
+		}
+		if !slices.Equal(attempts, []int{0, 1, 2}) {
+			t.Errorf("got %v", attempts)
+		}
+	})
 }
