@@ -79,13 +79,7 @@ func (w *workers) newPass(r *resource, key object.Key, in *term) *pass {
 		begun := make(chan struct{})
 		p.loan = &loan{begun: begun, writes: e.permits.With(in.writes, key.Resource, func() { close(begun) })}
 	}
-	lastBody := func() *object.Body {
-		if p.session == nil {
-			return nil
-		}
-		return p.session.Body()
-	}
-	p.report = e.reporterOf(key, lastBody, &p.object.reported)
+	p.report = e.reporterOf(key, func() *object.Body { return p.session.Body() }, &p.object.reported)
 	p.firstLook = !p.object.seen
 	to := write.Target{
 		Key: key, API: r.API, StatusSubresource: r.HasStatusSubresource(), Redefined: r.SetStatusSubresource, Rewound: r.Interrupt,
@@ -175,7 +169,7 @@ func (w *workers) runInWorker(p *pass) ctrl.Result {
 	// Code of users decides about handlers, stores the state, delays daemons and timers, or is an edit that
 	// has not been written. It may not return, so it has its own goroutine. Without it, none is needed, which
 	// takes less time.
-	runsCode := e.runsCode || p.resource.runsCode || len(p.resource.Background) > 0 || p.object.writes.HasPending() || p.object.writes.HasEdits()
+	runsCode := e.runsCode || p.resource.runsCode || len(p.resource.Background) > 0 || p.object.writes.HasEdits()
 	if runsCode {
 		began := handler.Start(func() (err error) {
 			next, err = p.begin(p.writes())
@@ -287,9 +281,6 @@ func (p *pass) advance(ctx context.Context) (next nextPass, err error) {
 		body := p.session.Body()
 		if suspension := p.suspension(body); suspension.Active {
 			next := p.suspend(suspension)
-			if !p.object.writes.HasEdits() {
-				return next, nil
-			}
 			_, err := p.session.Write(ctx, write.Update{}) // what handlers have left before the suspension
 			return next, err
 		}

@@ -295,6 +295,32 @@ func TestAnotherHistoryBeginsAnew(t *testing.T) {
 	}
 }
 
+// Daemons see what the operator has written before the watch shows it, but versions of another history are not later.
+func TestDaemonsSeeAnotherHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		l := newLone(t, withFinalizer, until(end))
+		l.server.change(m{"spec": m{"size": 1}})
+		l.rest()
+		synctest.Wait()
+		b := l.state().background
+		b.seesWrites = true
+		l.server.version = 1
+		l.server.object = patch.ApplyMerge(l.server.object, m{"metadata": m{"resourceVersion": "1"}})
+		l.show()
+		l.state().anew.Store(true)
+		if _, err := l.Reconcile(t.Context(), keyOf("a")); err != nil {
+			t.Fatal(err)
+		}
+		l.detached.Wait()
+		if seen := b.seen.GetResourceVersion(); seen != "1" {
+			t.Errorf("the daemon sees the version %s", seen)
+		}
+		close(end)
+		l.engine.supervisor.Stop(context.Background())
+	})
+}
+
 // An index has what its watch has shown, so handlers wait until that is what they are called for.
 func TestHandlersWaitForTheirIndex(t *testing.T) {
 	var j journal
@@ -370,7 +396,10 @@ func TestErrorOfKeepingUpIsReported(t *testing.T) {
 		l, base := newLoneWithBase(t, m{}, creating)
 		l.pending()
 		time.Sleep(time.Hour)
-		l.server.before = func() error { base.err = errBroken; return errConnection }
+		l.server.before = func() error {
+			l.server.down, base.err = true, errBroken // from here on, so that only what follows the write can report it
+			return errConnection
+		}
 		if _, err := l.pass(); !errors.Is(err, errBroken) || !errors.Is(err, errConnection) {
 			t.Errorf("got %v", err)
 		}

@@ -107,18 +107,24 @@ func TestVerdictsTellMisfitsThatWaitFromThoseThatAreSkipped(t *testing.T) {
 	deleted := m{"spec": m{"hostNetwork": "yes"}, "deletionTimestamp": "2026-01-01T00:00:00Z"}
 	attempt := map[string]storage.Record{"delete": {Started: time.Now(), Purpose: cause.Delete, Retries: 1}}
 	handled := m{"spec": m{"hostNetwork": "yes"}}
+	with := func(options ...handler.ChangeOption) func(r *registry.Registry) {
+		return func(r *registry.Registry) {
+			typed(options...)(r)
+			r.Add(handler.Delete(kexes, handlertest.Function(func(context.Context, *handler.Call) error { return nil }), handler.ID("other")))
+		}
+	}
 	for name, test := range map[string]struct {
 		look look
 		want verdict.State
 	}{
-		"the deletion waits":           {look{handlers: typed(), object: deleted, base: handled, held: true}, verdict.Misfit},
-		"it does not":                  {look{handlers: typed(handler.OnMisfit(handler.Release)), object: deleted, base: handled, held: true}, verdict.Skipped},
-		"it does not after an attempt": {look{handlers: typed(), object: deleted, held: true, records: attempt}, verdict.Skipped},
+		"the deletion waits":           {look{handlers: with(), object: deleted, base: handled, held: true}, verdict.Misfit},
+		"it does not":                  {look{handlers: with(handler.OnMisfit(handler.Release)), object: deleted, base: handled, held: true}, verdict.Skipped},
+		"it does not after an attempt": {look{handlers: with(), object: deleted, held: true, records: attempt}, verdict.Skipped},
 	} {
 		p, c := test.look.plan(t)
 		for _, d := range c.Handlers.Changing {
 			got := p.Verdict(d, requests.Suspension{}, time.Now())
-			if d.ID == "delete" && (got.State != test.want || !strings.Contains(got.Message, "hostNetwork")) {
+			if d.ID == "delete" && (got.State != test.want || !strings.Contains(got.Message, "hostNetwork")) || d.ID == "other" && got.State != verdict.Due {
 				t.Errorf("%s: got %+v", name, got)
 			}
 		}

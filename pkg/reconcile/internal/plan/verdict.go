@@ -28,7 +28,7 @@ func (p *Plan) Verdict(d *handler.Declaration, suspension requests.Suspension, n
 		f.NeverTurn = turn.Never
 	}
 	for _, m := range p.Misfits {
-		if m.Handler == d && !m.Waits {
+		if m.Handler == d { // if it waits, f.Misfit says so, too, and comes first
 			f.NeverTurn = m.Err.Error()
 		}
 	}
