@@ -46,8 +46,8 @@ type background struct {
 
 	mu      sync.Mutex
 	stopped bool // the object is gone
-	// seesWrites is set if a daemon writes before it returns: what the operator has written is seen at once, and not
-	// only when the watch shows it.
+	// seesWrites is set if a daemon writes before it returns, or waits for changes, for which what the operator has written
+	// before is no news: that is seen at once, and not only when the watch shows it.
 	seesWrites bool
 	seen       *object.Snapshot          // the latest version
 	body       weak.Pointer[object.Body] // the body of seen while it is in use

@@ -110,7 +110,7 @@ func (t *target) backgroundOf(body *object.Body, needed bool) *background {
 	if s.background != nil || len(t.resource.Background) == 0 {
 		return s.background
 	}
-	b := &background{engine: t.engine, resource: t.resource, key: t.key, uid: body.UID(), object: s}
+	b := &background{engine: t.engine, resource: t.resource, key: t.key, uid: body.UID(), object: s, seesWrites: t.resource.isAttended}
 	if !needed && !t.engine.supervisor.IsStopping(b.Identity()) {
 		return nil
 	}
