@@ -35,17 +35,13 @@ func newLink(name string, cluster *testenv.Cluster) link {
 	return link{name: name, cluster: cluster, watches: newGate()}
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(sent *http.Request) (*http.Response, error) { return f(sent) }
-
 // config returns the configuration of a client whose requests all go through the route, unless
 // the operator is dead.
 func (l *link) config(route func(*http.Request, http.RoundTripper) (*http.Response, error)) *rest.Config {
 	config := l.cluster.Config()
 	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(sent *http.Request) (*http.Response, error) {
+		return testenv.RoundTripper(func(sent *http.Request) (*http.Response, error) {
 			if err := l.await(sent); err != nil {
 				return nil, err
 			}

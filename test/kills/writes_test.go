@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 var errDead = errors.New("the operator is dead")
@@ -54,14 +56,10 @@ func isWrite(request *http.Request) bool {
 	return request.Method != http.MethodGet && !strings.Contains(request.URL.Path, "/authorization.k8s.io/")
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(sent *http.Request) (*http.Response, error) { return f(sent) }
-
 // through returns the connection of an operator, which ends with its death.
 func (l *life) through(p *process) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(sent *http.Request) (*http.Response, error) {
+		return testenv.RoundTripper(func(sent *http.Request) (*http.Response, error) {
 			if p.dead.Load() {
 				return nil, errDead
 			}

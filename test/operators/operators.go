@@ -3,13 +3,13 @@ package operators
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // Operator is an operator that runs in a test.
@@ -24,11 +24,20 @@ type Operator struct {
 // stopPatience is how long a test waits for an operator to stop.
 const stopPatience = 30 * time.Second
 
+// shownLines is how many lines of its operators' logs a failed test shows.
+const shownLines = 50
+
 // Start runs an operator in one namespace, and returns when it is ready. The operator
-// is stopped at the end of the test, if not earlier.
+// is stopped at the end of the test, if not earlier. A failed test shows the end of its log.
 func Start(t testing.TB, config *rest.Config, namespace string, registry *kopf.Registry, adjust ...func(*kopf.Options)) *Operator {
 	t.Helper()
-	options := kopf.Options{Registry: registry, Config: config, Logger: testenv.Logger()}
+	journal := &Journal{}
+	t.Cleanup(func() {
+		if lines := journal.With(); t.Failed() && len(lines) > 0 {
+			t.Logf("the operator has logged:\n%s", strings.Join(lines[max(0, len(lines)-shownLines):], "\n"))
+		}
+	})
+	options := kopf.Options{Registry: registry, Config: config, Logger: journal.Logger()}
 	if namespace != "" {
 		options.Settings.Scope.Namespaces = []string{namespace}
 	}

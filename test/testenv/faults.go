@@ -64,7 +64,7 @@ func (f *Faults) Cut(hits func(Request) bool) {
 // Wrap returns a transport that applies the fault to the requests that are hit, and
 // sends the others through the given transport.
 func (f *Faults) Wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(sent *http.Request) (*http.Response, error) {
+	return RoundTripper(func(sent *http.Request) (*http.Response, error) {
 		request := newRequest(sent)
 		f.mu.Lock()
 		fault, hits := f.fault, f.hits

@@ -28,7 +28,7 @@ func delay(config *rest.Config) error {
 		return fmt.Errorf("%s is not a positive duration: %q", Latency, value)
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(sent *http.Request) (*http.Response, error) {
+		return RoundTripper(func(sent *http.Request) (*http.Response, error) {
 			late(sent, longest)
 			answer, err := next.RoundTrip(sent)
 			late(sent, longest)

@@ -32,7 +32,7 @@ func Count(config *rest.Config) *CountingTransport {
 // Wrap returns a transport that counts requests and sends them through the given
 // transport.
 func (c *CountingTransport) Wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(sent *http.Request) (*http.Response, error) {
+	return RoundTripper(func(sent *http.Request) (*http.Response, error) {
 		request := newRequest(sent)
 		began := c.begin(request)
 		answer, err := next.RoundTrip(sent)
@@ -76,9 +76,11 @@ func (c *CountingTransport) activity() (answered, underWay int) {
 	return answered, c.underWay
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
+// RoundTripper is a function that sends requests, as a transport.
+type RoundTripper func(*http.Request) (*http.Response, error)
 
-func (f roundTripper) RoundTrip(sent *http.Request) (*http.Response, error) { return f(sent) }
+// RoundTrip calls the function.
+func (f RoundTripper) RoundTrip(sent *http.Request) (*http.Response, error) { return f(sent) }
 
 // Requests returns the requests that were sent since the last Reset, in the order of the responses,
 // without events and leases.

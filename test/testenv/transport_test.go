@@ -87,7 +87,7 @@ func TestRequestsWithoutAResponseAreCounted(t *testing.T) {
 	g := gomega.NewWithT(t)
 	requests := &CountingTransport{}
 	broken := errors.New("broken")
-	transport := requests.Wrap(roundTripper(func(*http.Request) (*http.Response, error) { return nil, broken }))
+	transport := requests.Wrap(RoundTripper(func(*http.Request) (*http.Response, error) { return nil, broken }))
 	sent, err := http.NewRequest(http.MethodPatch, "https://server/api/v1/namespaces/ns/pods/one", strings.NewReader("{}"))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	_, err = transport.RoundTrip(sent) //nolint:bodyclose // there is no response
@@ -100,7 +100,7 @@ func TestRequestsWithoutAResponseAreCounted(t *testing.T) {
 func TestRequestsThatWereSentBeforeTheResetAreNotCounted(t *testing.T) {
 	g := gomega.NewWithT(t)
 	requests := &CountingTransport{}
-	transport := requests.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+	transport := requests.Wrap(RoundTripper(func(*http.Request) (*http.Response, error) {
 		requests.Reset()
 		return &http.Response{StatusCode: http.StatusOK}, nil
 	}))

@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-go/kopf/internal/handler"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // replica is one of two processes of an operator.
@@ -27,7 +28,7 @@ type replica struct {
 
 // connect returns the connection of the replica.
 func (r *replica) connect(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) {
+	return testenv.RoundTripper(func(request *http.Request) (*http.Response, error) {
 		if r.isCut.Load() {
 			return nil, errors.New("the connection is cut")
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopftest"
 	"github.com/kopf-go/kopf/pkg/tracing"
 	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // traced is an operator with a tracer, in virtual time.
@@ -71,7 +72,7 @@ func (o *traced) start() {
 	o.declare(r)
 	config := rest.CopyConfig(o.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
+		return testenv.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodPatch && o.fails.CompareAndSwap(true, false) {
 				return nil, errors.New("out of order")
 			}
@@ -100,11 +101,6 @@ func (o *traced) start() {
 	}
 	o.advance(time.Second)
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip calls the function.
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func (o *traced) advance(d time.Duration) {
 	time.Sleep(d)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/webhook/configurations"
@@ -55,28 +56,42 @@ func (r *Releaser) removeConversions(ctx context.Context) (removed, left []strin
 			left = append(left, fmt.Sprintf("The conversion in the definition %s, if the operator or you have written it: requests that need it fail without the operator.", name))
 			continue
 		}
-		definition, err := r.reading.Resource(discovery.CustomResourceDefinitions).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return removed, left, fmt.Errorf("the definition %s, whose objects the operator converts, cannot be read: %w", name, err)
-		}
-		removable, reason, err := configurations.IsConversionRemovable(definition)
+		var removable bool
+		var reason string
+		err := retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
+			removable, reason, err = r.removeConversion(ctx, name)
+			return err
+		})
 		switch {
 		case err != nil:
-			return removed, left, fmt.Errorf("the conversion in the definition %s: %w", name, err)
+			return removed, left, err
 		case reason != "":
 			left = append(left, fmt.Sprintf("The conversion in the definition %s: %s. Requests that need it fail without the operator. "+
 				"Migrate the objects to one version, and serve no other, before you uninstall it.", name, reason))
-			continue
-		case !removable: // it is not of this operator
-			continue
+		case removable:
+			removed = append(removed, "customresourcedefinitions/"+name+" (spec.conversion)")
 		}
-		if !r.DryRun {
-			patch := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
-			if _, err := r.writing.Resource(discovery.CustomResourceDefinitions).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-				return removed, left, fmt.Errorf("the conversion in the definition %s cannot be removed: %w", name, err)
-			}
-		}
-		removed = append(removed, "customresourcedefinitions/"+name+" (spec.conversion)")
 	}
 	return removed, left, nil
+}
+
+// removeConversion ends the conversion in one definition, if it is of the operator and the API server does not need it; the
+// reason says why it does. It fails with a conflict if the definition has changed since it was read.
+func (r *Releaser) removeConversion(ctx context.Context, name string) (removable bool, reason string, err error) {
+	definition, err := r.reading.Resource(discovery.CustomResourceDefinitions).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return false, "", fmt.Errorf("the definition %s, whose objects the operator converts, cannot be read: %w", name, err)
+	}
+	removable, reason, err = configurations.IsConversionRemovable(definition)
+	if err != nil {
+		return false, "", fmt.Errorf("the conversion in the definition %s: %w", name, err)
+	}
+	if !removable || r.DryRun {
+		return removable, reason, nil
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q},"spec":{"conversion":{"strategy":"None","webhook":null}}}`, definition.GetResourceVersion())
+	if _, err := r.writing.Resource(discovery.CustomResourceDefinitions).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return false, "", fmt.Errorf("the conversion in the definition %s cannot be removed: %w", name, err)
+	}
+	return true, "", nil
 }

@@ -2,6 +2,8 @@ package configurations
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -159,6 +161,40 @@ func TestCleanupLeavesTheConversionThatObjectsNeed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Others write to what the operator has just read. It reads it again then, also when it stops.
+func TestWritesOfOthersInBetweenAreNoFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := sites()
+		d.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)["served"] = false
+		d.Object["status"] = map[string]any{"storedVersions": []any{"v2"}}
+		g, c := gomega.NewWithT(t), newCluster(d)
+		m := NewManager(c, managed, c.logger())
+		lead(t, m)
+		m.SetHooks([]Hook{hook("a")}, sitesGraph())
+		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
+		raced := map[string]int{}
+		c.beforePatch = func(ctx context.Context, direct client.Client, o client.Object) {
+			name := fmt.Sprintf("%T", o)
+			if raced[name]++; raced[name]%2 == 0 {
+				return
+			}
+			other := o.DeepCopyObject().(client.Object)
+			g.Expect(direct.Get(ctx, client.ObjectKeyFromObject(o), other)).To(gomega.Succeed())
+			other.SetLabels(map[string]string{"written": strconv.Itoa(raced[name])})
+			g.Expect(direct.Update(ctx, other)).To(gomega.Succeed())
+		}
+		g.Expect(m.Publish(t.Context(), at("https://other/"))).To(gomega.Succeed())
+		g.Expect(c.conversion(g)).To(gomega.HaveKeyWithValue("webhook", gomega.HaveKeyWithValue("clientConfig", gomega.HaveKeyWithValue("url", "https://other/convert/sites.example.com"))))
+		g.Expect(m.Cleanup(t.Context())).To(gomega.Succeed())
+		g.Expect(c.conversion(g)).To(gomega.HaveKeyWithValue("strategy", "None"))
+		g.Expect(c.countLogged("the object has been modified")).To(gomega.BeZero())
+		for name, count := range raced {
+			g.Expect(count).To(gomega.Equal(4), name)
+		}
+		g.Expect(raced).To(gomega.HaveLen(2))
+	})
 }
 
 // Another webhook may have taken the conversion over.

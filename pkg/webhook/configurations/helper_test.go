@@ -37,6 +37,8 @@ type cluster struct {
 	writes int
 	reject error
 	log    []string
+	// beforePatch changes the cluster before a patch arrives.
+	beforePatch func(ctx context.Context, direct client.Client, o client.Object)
 }
 
 func newCluster(objects ...client.Object) *cluster {
@@ -51,6 +53,9 @@ func newCluster(objects ...client.Object) *cluster {
 		Patch: func(ctx context.Context, next client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
 			if err := c.write(); err != nil {
 				return err
+			}
+			if c.beforePatch != nil {
+				c.beforePatch(ctx, next, o)
 			}
 			return next.Patch(ctx, o, patch, options...)
 		},

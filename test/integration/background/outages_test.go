@@ -25,17 +25,13 @@ type outage struct {
 }
 
 func (o *outage) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return testenv.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		if o.refuses(r) {
 			return unavailable(r), nil
 		}
 		return next.RoundTrip(r)
 	})
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func (o *outage) refuses(r *http.Request) bool {
 	o.mu.Lock()

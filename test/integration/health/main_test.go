@@ -78,7 +78,7 @@ type outage struct {
 
 func (o *outage) of(config *rest.Config) *rest.Config {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
+		return testenv.RoundTripper(func(request *http.Request) (*http.Response, error) {
 			if request.Method != http.MethodGet || !isCollection(request.URL.Path) {
 				return next.RoundTrip(request)
 			}
@@ -106,10 +106,6 @@ func (o *outage) begin() {
 		_ = watch.Close()
 	}
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 func isCollection(path string) bool {
 	const end = "/kopfexamples"

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // chat is a handler that logs a lot.
@@ -56,7 +57,7 @@ func TestLinesSurviveAShortOutage(t *testing.T) {
 	s := newScene(t, kopf.Settings{})
 	var refused atomic.Int32
 	s.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
+		return testenv.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			if strings.HasSuffix(r.URL.Path, "/events") && refused.Add(1) == 1 {
 				return nil, errors.New("connection refused")
 			}
@@ -69,7 +70,3 @@ func TestLinesSurviveAShortOutage(t *testing.T) {
 	s.Eventually(cluster.Events(obj)).Should(gomega.ContainElements("Normal Logging: Here we are.", "Error Logging: That is it."))
 	s.Expect(refused.Load()).To(gomega.BeNumerically(">", 1))
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

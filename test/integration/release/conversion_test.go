@@ -2,10 +2,13 @@ package release
 
 import (
 	"context"
+	"net/http"
+	"sync"
 	"testing"
 
 	"github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,8 +55,21 @@ func TestConversionIsRemovedWhenNoObjectNeedsIt(t *testing.T) {
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.Expect(dry.Webhooks).To(gomega.Equal(removed))
 	s.Expect(read().Spec.Conversion.Strategy).To(gomega.Equal(apiextensionsv1.WebhookConverter))
-	done, err := s.release(t.Context(), cluster.Config())
+	raced := rest.CopyConfig(cluster.Config())
+	var once sync.Once
+	raced.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return testenv.RoundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodPatch { // another client writes after the definition was read
+				once.Do(func() {
+					update(func(d *apiextensionsv1.CustomResourceDefinition) { d.Labels = map[string]string{"raced": "yes"} })
+				})
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	done, err := s.release(t.Context(), raced)
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.Expect(done.Webhooks).To(gomega.Equal(removed))
 	s.Expect(read().Spec.Conversion.Strategy).To(gomega.Equal(apiextensionsv1.NoneConverter))
+	s.Expect(read().Labels).To(gomega.HaveKey("raced"))
 }

@@ -28,17 +28,13 @@ type partition struct{ up atomic.Bool }
 var errPartition = errors.New("the network is partitioned")
 
 func (p *partition) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return testenv.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		if p.up.Load() && strings.Contains(r.URL.Path, "/leases") {
 			return nil, errPartition
 		}
 		return next.RoundTrip(r)
 	})
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // replica runs a replica in this process.
 func (j *journal) replica(name, namespace string, config *rest.Config, registry *kopf.Registry) (stop func(), done chan error) {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // manyPods is the number of pods, of which the operator is for some. KOPF_TEST_PODS is another number.
@@ -74,7 +75,7 @@ type received struct{ bytes atomic.Int64 }
 // through returns a configuration whose requests are counted.
 func (r *received) through(config *rest.Config) *rest.Config {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
+		return testenv.RoundTripper(func(request *http.Request) (*http.Response, error) {
 			response, err := next.RoundTrip(request)
 			if err == nil && strings.HasSuffix(request.URL.Path, "/pods") {
 				response.Body = countedBody{response.Body, &r.bytes}
@@ -84,11 +85,6 @@ func (r *received) through(config *rest.Config) *rest.Config {
 	})
 	return config
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip sends a request.
-func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 type countedBody struct {
 	io.ReadCloser

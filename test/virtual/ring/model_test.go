@@ -21,6 +21,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopftest"
 	"github.com/kopf-go/kopf/pkg/shards"
 	"github.com/kopf-go/kopf/pkg/shards/ring"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // The default times of settings.Replicas.
@@ -312,7 +313,7 @@ func (r *replica) isCut() bool {
 }
 
 func (r *replica) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) {
+	return testenv.RoundTripper(func(request *http.Request) (*http.Response, error) {
 		select {
 		case <-r.isThawed():
 		case <-request.Context().Done():
@@ -332,10 +333,6 @@ func (r *replica) wrap(next http.RoundTripper) http.RoundTripper {
 		return response, err
 	})
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // body is the body of a response, such as the events of a watch.
 type body struct {
