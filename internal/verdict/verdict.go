@@ -58,10 +58,11 @@ type Facts struct {
 	TakesPart bool
 	// Misfit is why the object does not fit the Go type, or nil if it fits. The handler waits until it does.
 	Misfit error
-	// WaitsFor contains the ids of the handlers that it waits for. NeverTurn is why it is not called for this cause at
-	// all: those handlers rule it out, or it does not wait until the object fits. It is empty otherwise.
-	WaitsFor  []string
-	NeverTurn string
+	// WaitsFor contains the ids of the handlers that it waits for.
+	WaitsFor []string
+	// Skip is why it is not called for this cause at all: those handlers rule it out, or it does not wait until the
+	// object fits. It is empty otherwise.
+	Skip string
 	// Suspended is set while a request suspends the object, until a time if there is one.
 	Suspended      bool
 	SuspendedUntil time.Time
@@ -122,9 +123,9 @@ func Of(f Facts) Verdict {
 	case f.Misfit != nil:
 		v.State = Misfit
 		v.Message = f.Misfit.Error()
-	case f.NeverTurn != "":
+	case f.Skip != "":
 		v.State = Skipped
-		v.Message = f.NeverTurn
+		v.Message = f.Skip
 	case len(f.WaitsFor) > 0:
 		v.State = OutOfTurn
 		v.Message = "for " + strings.Join(f.WaitsFor, ", ")

@@ -321,6 +321,27 @@ func TestDaemonsSeeAnotherHistory(t *testing.T) {
 	})
 }
 
+// What the operator has written is no news for daemons that wait for changes, although the watch shows it later.
+func TestDaemonsThatWaitForChangesSeeWhatIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		l := newLone(t, withFinalizer, func(r *registry.Registry) {
+			creating(r)
+			until(end, handler.WakeOn("metadata"))(r)
+		})
+		if _, err := l.pass(); err != nil || l.writes != 1 {
+			t.Fatalf("got %v, %d writes", err, l.writes)
+		}
+		b := l.state().background
+		b.refresh()
+		if seen := b.seen.GetResourceVersion(); seen != l.version() {
+			t.Errorf("the daemon sees the version %s, not %s", seen, l.version())
+		}
+		close(end)
+		l.engine.supervisor.Stop(context.Background())
+	})
+}
+
 // An index has what its watch has shown, so handlers wait until that is what they are called for.
 func TestHandlersWaitForTheirIndex(t *testing.T) {
 	var j journal

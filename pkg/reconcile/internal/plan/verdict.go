@@ -25,11 +25,11 @@ func (p *Plan) Verdict(d *handler.Declaration, suspension requests.Suspension, n
 	if f.Record == nil || f.Record.Attempts == 0 {
 		turn := p.Cycle.Progress.TurnOf(d, p.Handlers)
 		f.WaitsFor = turn.Waits
-		f.NeverTurn = turn.Never
+		f.Skip = turn.Never
 	}
 	for _, m := range p.Misfits {
 		if m.Handler == d { // if it waits, f.Misfit says so, too, and comes first
-			f.NeverTurn = m.Err.Error()
+			f.Skip = m.Err.Error()
 		}
 	}
 	return verdict.Of(f)
