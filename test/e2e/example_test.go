@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-go/kopf/pkg/cli/launch"
 )
 
 // example is a built example operator with a namespace for its objects.
@@ -31,8 +33,8 @@ func build(t testing.TB, name string) *example {
 	if _, err := os.Stat(e.binary()); err == nil {
 		return e
 	}
-	arguments := append([]string{"build", "-ldflags=-s -w", "-o", e.binary()}, raceFlags...) // links a quarter faster
-	command := exec.CommandContext(t.Context(), "go", append(arguments, ".")...)
+	arguments := launch.BuildArguments(".", e.binary(), append([]string{"-ldflags=-s -w"}, raceFlags...)...) // links a quarter faster
+	command := exec.CommandContext(t.Context(), "go", arguments...)
 	command.Dir = dir
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("building %s: %v\n%s", dir, err, output)
