@@ -3,4 +3,4 @@
 package faults
 
 // defaultSeeds is smaller with the race detector, which makes a storm several times slower.
-const defaultSeeds = 20
+const defaultSeeds = 12

@@ -2,4 +2,4 @@
 
 package faults
 
-const defaultSeeds = 60
+const defaultSeeds = 30

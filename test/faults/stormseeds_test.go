@@ -12,7 +12,7 @@ import (
 var (
 	oneSeed  = flag.Uint64("seed", 0, "the seed of the only storm")
 	stormFor = flag.Duration("storm", 0, "make storms with new seeds for as long")
-	seeds    = flag.Uint64("seeds", 8, "the number of storms without another flag, from seed 1")
+	seeds    = flag.Uint64("seeds", fleet, "the number of storms without another flag, from seed 1")
 	// serving is not set by default: another test plays some of these storms.
 	serving = flag.Bool("serving", false, "let workers have the handlers of changes, as with kopf serve")
 	hasty   = flag.Bool("until-failure", false, "end all storms when one of them fails")

@@ -55,7 +55,7 @@ func TestVirtualStorm(t *testing.T) {
 }
 
 // servedStorms is the number of storms with workers.
-const servedStorms = 20
+const servedStorms = 10
 
 // TestVirtualStormOfWorkers plays storms whose handlers are those of workers, as with kopf serve.
 func TestVirtualStormOfWorkers(t *testing.T) {
