@@ -15,14 +15,15 @@ import (
 )
 
 // withDaemon returns an engine at rest with one object, whose daemon is running, and where the
-// daemon notes why it was stopped. It belongs in a bubble of virtual time.
-func withDaemon(t *testing.T) (e restingEngine, s *objectState, reason *stop.Reason) {
+// daemon notes why it was stopped, and then takes some time to end. It belongs in a bubble of virtual time.
+func withDaemon(t *testing.T, ending time.Duration) (e restingEngine, s *objectState, reason *stop.Reason) {
 	t.Helper()
 	reason = new(stop.Reason)
 	e = atRest(t, 1, func(r *registry.Registry) {
 		r.Add(handler.Daemon(selector.New("kopfexamples"), handlertest.Function(func(_ context.Context, task *handler.Call) error {
 			<-task.Stopped()
 			*reason = task.StopReason()
+			time.Sleep(ending)
 			return nil
 		}), handler.ID("daemon")))
 	})
@@ -50,7 +51,7 @@ func TestDaemonsAndEditsEndWithTheirObject(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e, s, reason := withDaemon(t)
+				e, s, reason := withDaemon(t, 0)
 				b, waiting, taken := s.background, false, false
 				b.addEdit(call.Edit{Done: func() { waiting = true }})
 				s.writes.Add(call.Edit{Done: func() { taken = true }})
@@ -83,7 +84,7 @@ func TestForgottenObjectsHaveNoLastChange(t *testing.T) {
 // Whoever forgets the object of a resource waits until its daemons have ended.
 func TestForgottenObjectsReturnTheirDaemons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := withDaemon(t)
+		e, s, _ := withDaemon(t, 0)
 		if b := s.background; e.engine.objects.remove(e.keys[0], stop.Mismatch) != b || e.engine.objects.has(e.keys[0]) {
 			t.Error("the daemons are lost, or the object is still known")
 		}
@@ -107,7 +108,7 @@ func TestBackgroundEndsTheRestOfAnObject(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				_, s, _ := withDaemon(t)
+				_, s, _ := withDaemon(t, 0)
 				version := s.reconciledVersion
 				test.happens(s)
 				if got := s.isReconciledAt(version); got != test.want {
@@ -121,7 +122,7 @@ func TestBackgroundEndsTheRestOfAnObject(t *testing.T) {
 // What is left are the end of the object, and what keeps it from being forgotten too early.
 func TestGoneObjectKeepsNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s, _ := withDaemon(t)
+		_, s, _ := withDaemon(t, 0)
 		s.handled, s.failures, s.deleteEventHandled = true, 3, true
 		s.markGone()
 		if s.background != nil || s.reconciledVersion != "" || s.handled || s.failures != 0 || !s.deleteEventHandled || !s.writes.Gone() {

@@ -87,7 +87,7 @@ func TestDaemonsOfForgottenObjectsKnowWhy(t *testing.T) {
 	for name, watched := range map[string]bool{"the object was deleted": true, "the resource is not watched": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e, _, reason := withDaemon(t)
+				e, _, reason := withDaemon(t, time.Second)
 				r := e.engine.resources.get(kex.String())
 				want := stop.Deleted
 				if watched {

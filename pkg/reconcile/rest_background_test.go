@@ -51,7 +51,7 @@ func TestIdleObjectWithHandlersTakesLittleMemory(t *testing.T) {
 		"handlers that follow each other":        {declare: ordered, limit: 100},
 		"a handler that waits for quiet":         {declare: quiet, limit: 100},
 		"a daemon":                               {declare: accompanied, calls: 1, limit: 6500},
-		"a daemon that looks at fields":          {declare: attentive, calls: 1, limit: 7000},
+		"a daemon that looks at fields":          {declare: attentive, calls: 1, limit: 8000}, // 5.6 to 7.1 KB: a stack that was interrupted can be of twice the size
 		"a daemon that matches others":           {declare: accompaniedElsewhere, limit: 100},
 		"an index with one key":                  {declare: indexed, calls: 1, limit: 500},
 		"a memo of the indexing function":        {declare: remembering, calls: 1, limit: 700},
