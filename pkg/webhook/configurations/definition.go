@@ -120,15 +120,6 @@ func (w *writer) definition(name string) *definitionState {
 
 // removeConversion ends the conversion of the objects of a definition by the operator, unless objects need it.
 func (w *writer) removeConversion(ctx context.Context, name string) error {
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return w.removeConversionOnce(ctx, name) })
-	if err != nil {
-		return fmt.Errorf("the conversion of the definition %s: %w", name, err)
-	}
-	return nil
-}
-
-// removeConversionOnce is removeConversion. It fails with a conflict if the definition must be read again.
-func (w *writer) removeConversionOnce(ctx context.Context, name string) error {
 	definition := NewDefinition(name)
 	err := w.client.Get(ctx, client.ObjectKeyFromObject(definition), definition)
 	if err != nil {

@@ -2,6 +2,7 @@ package configurations
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -192,8 +193,20 @@ func (m *Manager) bumpGeneration() {
 // still answers. A replica that has lost its lease must leave the configurations to the
 // next leader.
 //
+// What stays by mistake refuses requests of others, so if the API server answers with an error, Cleanup tries again
+// until the context is done, unless the operator is not allowed to write.
+//
 // Specification: Admission control, the option "persistent" of the handlers.
 func (m *Manager) Cleanup(ctx context.Context) error {
 	hooks, conversions, config, _ := m.desired()
-	return m.writer.cleanUp(ctx, hooks, conversions, config)
+	for {
+		err := m.writer.cleanUp(ctx, hooks, conversions, config)
+		var answer apierrors.APIStatus
+		if !errors.As(err, &answer) || apierrors.IsForbidden(err) || !sleep.For(ctx, cleanupDelay) {
+			return err
+		}
+	}
 }
+
+// cleanupDelay is the delay before a failed cleanup is tried again.
+const cleanupDelay = 200 * time.Millisecond

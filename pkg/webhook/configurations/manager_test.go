@@ -3,6 +3,7 @@ package configurations
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -144,6 +147,37 @@ func TestCleanup(t *testing.T) {
 		g.Expect(m.Publish(t.Context(), at("https://other/"))).To(gomega.Succeed())
 		g.Expect(c.validating(g).Webhooks).To(gomega.HaveLen(1), "nothing is written after the cleanup")
 	})
+}
+
+// What stays in the cluster refuses requests of others.
+func TestCleanupIsTriedAgain(t *testing.T) {
+	hooks := schema.GroupResource{Resource: "validatingwebhookconfigurations"}
+	for name, test := range map[string]struct {
+		fails error
+		again bool
+	}{
+		"the API server is busy":          {apierrors.NewTimeoutError("etcd does not answer", 1), true},
+		"another client writes meanwhile": {apierrors.NewConflict(hooks, managed.Name, errors.New("modified")), true},
+		"it is not allowed":               {apierrors.NewForbidden(hooks, managed.Name, errors.New("no role")), false},
+		"there is no API server anymore":  {errors.New("connection refused"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, c := gomega.NewWithT(t), newCluster()
+				m := NewManager(c, managed, c.logger())
+				lead(t, m)
+				m.SetHooks([]Hook{hook("a")})
+				g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
+				c.rejectWith(test.fails)
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				time.AfterFunc(time.Second, func() { c.rejectWith(nil) })
+				err := m.Cleanup(ctx)
+				g.Expect(err == nil).To(gomega.Equal(test.again), fmt.Sprint(err))
+				g.Expect(len(c.validating(g).Webhooks) == 0).To(gomega.Equal(test.again))
+			})
+		})
+	}
 }
 
 func TestCleanupWritesNothingIfNothingWasWritten(t *testing.T) {
