@@ -198,6 +198,9 @@ func TestRemovalOfAnUnneededFinalizerEndsThePass(t *testing.T) {
 			if l.state().writes.Gone() != test.gone || l.isQuiet() != (!test.gone && !test.fails) {
 				t.Errorf("gone: %t; at rest: %t", l.state().writes.Gone(), l.isQuiet())
 			}
+			if test.gone && l.state().reconciledVersion != "" {
+				t.Error("if the watch shows that the object exists, no pass looks at it")
+			}
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-go/kopf/internal/registry"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/model/stop"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
@@ -278,6 +279,15 @@ func TestAttemptsOfADeletionCountWhileNothingCanBeStored(t *testing.T) {
 		}
 		if !slices.Equal(attempts, []int{0, 1, 2}) {
 			t.Errorf("got %v", attempts)
+		}
+
+		// In another history of the cluster, the object is not being deleted.
+		for _, deletion := range []any{"2024-02-14T16:58:25Z", nil} {
+			body := object.NewBody(patch.ApplyMerge(l.server.object, m{"metadata": m{"deletionTimestamp": deletion}}))
+			f, err := l.newPass(l.resource(), keyOf("a"), &l.workers.term).facts(t.Context(), body)
+			if err != nil || len(f.Stored.Progress.Records()) > 0 != (deletion != nil) {
+				t.Errorf("deleted at %v: got %v, %v", deletion, f.Stored.Progress.Records(), err)
+			}
 		}
 	})
 }

@@ -71,3 +71,18 @@ func TestObjectsAreHandledByTheHolderOfTheirShard(t *testing.T) {
 		})
 	}
 }
+
+// There is nothing to hand over.
+func TestObjectsThatAreGoneAreForgottenWhenTheirShardIsGivenUp(t *testing.T) {
+	l := newLone(t, m{}, creating, func(c *Config) { c.Division = shards.Division{Number: 2} })
+	l.active = t.Context()
+	holding, giveUp := context.WithCancel(t.Context())
+	of := &tenure{shard: l.engine.Division.Of("ns", "u-1"), lease: held{}, holding: holding, kept: t.Context()}
+	l.engine.tenures.put(of)
+	l.pending()
+	l.forget()
+	giveUp()
+	if _, err := l.make(l.newPass(l.resource(), keyOf("a"), of.termIn(l.workers))); err != nil || l.engine.objects.has(keyOf("a")) {
+		t.Errorf("got %v; the object is known: %t", err, l.engine.objects.has(keyOf("a")))
+	}
+}

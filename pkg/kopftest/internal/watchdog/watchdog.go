@@ -26,8 +26,9 @@ type Watchdog struct {
 }
 
 type wait struct {
-	bubble string
-	ticks  int
+	bubble   string
+	ticks    int
+	reported bool
 }
 
 // Default runs in the process. Everything that is started in a bubble has virtual time, so it
@@ -65,14 +66,15 @@ func (w *Watchdog) Begin() (end func()) {
 	}
 }
 
-// look counts the ticks of all waits, and reports those that are too long.
+// look counts the ticks of all waits, and reports those that are too long, once.
 func (w *Watchdog) look(to io.Writer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for one := range w.waits {
 		one.ticks++
-		if one.ticks == limit {
+		if one.ticks >= limit && !one.reported {
 			if stacks := blockers(one.bubble); len(stacks) > 0 {
+				one.reported = true
 				_, _ = fmt.Fprintf(to, message, limit*tick, strings.Join(stacks, "\n\n")) // there is no other place to tell it
 			}
 		}

@@ -31,9 +31,10 @@ func TestASocketIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ticks, told := make(chan time.Time), make(reports)
+	ticks, told, begin := make(chan time.Time), make(reports), make(chan struct{})
 	dog := Start(ticks, told)
 	go func() {
+		<-begin
 		for {
 			select {
 			case ticks <- time.Time{}:
@@ -48,6 +49,10 @@ func TestASocketIsNamed(t *testing.T) {
 	}()
 	synctest.Test(t, func(*testing.T) {
 		defer dog.Begin()()
+		for range 2 * limit { // it is not blocked yet
+			dog.look(told)
+		}
+		close(begin)
 		go readsFromASocket(client)
 		time.Sleep(time.Hour)
 	})
