@@ -59,7 +59,7 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, next nextP
 		return false, nextPass{}, err
 	}
 	again = (edited || outcome.ChangedByOthers) && outcome.Changed && !outcome.Gone
-	if !again && !outcome.Gone {
+	if !again { // what is gone is forgotten at the end of the pass
 		p.markReconciled()
 	}
 	if p.term.isStopping() {
