@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // Operator is an operator that runs in a test.
@@ -37,7 +38,11 @@ func Start(t testing.TB, config *rest.Config, namespace string, registry *kopf.R
 			t.Logf("the operator has logged:\n%s", strings.Join(lines[max(0, len(lines)-shownLines):], "\n"))
 		}
 	})
-	options := kopf.Options{Registry: registry, Config: config, Logger: journal.Logger()}
+	logger := testenv.Logger()
+	if logger.IsZero() { // nobody reads the log, unless the test fails
+		logger = journal.Logger()
+	}
+	options := kopf.Options{Registry: registry, Config: config, Logger: logger}
 	if namespace != "" {
 		options.Settings.Scope.Namespaces = []string{namespace}
 	}
