@@ -75,16 +75,23 @@ func (p *pod) output() string { return string(p.session.Err.Contents()) }
 func (p *pod) environment(namespace string) map[string]string {
 	p.t.Helper()
 	fields := map[string]string{"metadata.name": p.name, "metadata.namespace": namespace}
+	limits := map[string]string{"limits.memory": fmt.Sprint(p.container.Resources.Limits.Memory().Value())} // in bytes
 	all := map[string]string{}
 	for _, variable := range p.container.Env {
-		all[variable.Name] = p.expanded(variable.Value, all)
-		if from := variable.ValueFrom; from != nil {
-			value, known := fields[from.FieldRef.FieldPath]
-			if !known {
-				p.t.Fatalf("unknown field %s of a pod", from.FieldRef.FieldPath)
-			}
-			all[variable.Name] = value
+		value, known := p.expanded(variable.Value, all), true
+		switch from := variable.ValueFrom; {
+		case from == nil:
+		case from.FieldRef != nil:
+			value, known = fields[from.FieldRef.FieldPath]
+		case from.ResourceFieldRef != nil:
+			value, known = limits[from.ResourceFieldRef.Resource]
+		default:
+			known = false
 		}
+		if !known {
+			p.t.Fatalf("the value of the variable %s is unknown: %v", variable.Name, variable.ValueFrom)
+		}
+		all[variable.Name] = value
 	}
 	return all
 }
