@@ -1,6 +1,7 @@
 package kubebuilder
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,15 +17,16 @@ type shell struct {
 	environment []string
 }
 
+// run returns the standard output. The go command reports on standard error what it downloads.
 func (s *shell) run(program string, arguments ...string) string {
 	s.t.Helper()
+	var output, problems bytes.Buffer
 	command := exec.CommandContext(s.t.Context(), program, arguments...)
-	command.Dir, command.Env = s.dir, s.environment
-	output, err := command.CombinedOutput()
-	if err != nil {
-		s.t.Fatalf("%s %q: %v\n%s", program, arguments, err, output)
+	command.Dir, command.Env, command.Stdout, command.Stderr = s.dir, s.environment, &output, &problems
+	if err := command.Run(); err != nil {
+		s.t.Fatalf("%s %q: %v\n%s%s", program, arguments, err, output.String(), problems.String())
 	}
-	return string(output)
+	return output.String()
 }
 
 func (s *shell) read(path string) string {
