@@ -13,8 +13,8 @@ import (
 const DefaultPrefix = annotation.DefaultPrefix
 
 // fetchAnnotation returns the value of the first readable annotation. It reports an
-// unreadable one only if none of the others can be read.
-func fetchAnnotation[T any](body *object.Body, keys []string, what string, read func(string) (*T, error)) (*T, error) {
+// unreadable one only if none of the others can be read. The function what names the value for that error.
+func fetchAnnotation[T any](body *object.Body, keys []string, what func() string, read func(string) (*T, error)) (*T, error) {
 	var broken error
 	for _, key := range keys {
 		text, ok := body.Annotation(key)
@@ -26,7 +26,7 @@ func fetchAnnotation[T any](body *object.Body, keys []string, what string, read 
 			return value, nil
 		}
 		if err != nil && broken == nil {
-			broken = &BrokenError{What: what, Where: fmt.Sprintf("annotation %q", key), Err: err}
+			broken = &BrokenError{What: what(), Where: fmt.Sprintf("annotation %q", key), Err: err}
 		}
 	}
 	return nil, broken

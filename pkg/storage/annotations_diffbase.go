@@ -67,7 +67,7 @@ func (s AnnotationsDiffBase) clean(body *object.Body, _ []object.Path, essence o
 // Fetch returns the base without the ignored fields, so that ignoring another field
 // does not count as a change of all objects.
 func (s AnnotationsDiffBase) Fetch(_ context.Context, body *object.Body) (object.Essence, error) {
-	found, err := fetchAnnotation(body, s.keys(body), "last handled state", func(text string) (*object.Essence, error) {
+	found, err := fetchAnnotation(body, s.keys(body), func() string { return "last handled state" }, func(text string) (*object.Essence, error) {
 		essence, err := DecodeBase(body, text)
 		if essence == nil {
 			return nil, err
@@ -156,7 +156,7 @@ func (s AnnotationsDiffBase) cycleKey(body *object.Body) string {
 
 // FetchCycle reads the open cycle, without the ignored fields.
 func (s AnnotationsDiffBase) FetchCycle(_ context.Context, body *object.Body) (*Cycle, error) {
-	found, err := fetchAnnotation(body, []string{s.cycleKey(body)}, whatCycle, func(text string) (*Cycle, error) { return DecodeCycle(body, text) })
+	found, err := fetchAnnotation(body, []string{s.cycleKey(body)}, func() string { return whatCycle }, func(text string) (*Cycle, error) { return DecodeCycle(body, text) })
 	return found.without(s.IgnoredFields), err
 }
 

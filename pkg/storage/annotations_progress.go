@@ -41,7 +41,7 @@ func (s AnnotationsProgress) keys(body *object.Body, handlerID string) []string 
 
 // Fetch returns the record.
 func (s AnnotationsProgress) Fetch(_ context.Context, body *object.Body, handlerID string) (*Record, error) {
-	return fetchAnnotation(body, s.keys(body, handlerID), progressOf(handlerID), parseRecord)
+	return fetchAnnotation(body, s.keys(body, handlerID), func() string { return progressOf(handlerID) }, parseRecord)
 }
 
 func progressOf(handlerID string) string { return fmt.Sprintf("progress of handler %q", handlerID) }

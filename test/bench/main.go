@@ -67,6 +67,7 @@ type options struct {
 	memory        bool
 	moved         int     // how many objects there are when they move among replicas
 	pace          float64 // how many objects are created per second for each replica; 0: as many as the API server stores
+	limit         string  // of the memory of each operator
 	subjects      string
 	asJSON        bool
 }
@@ -99,6 +100,7 @@ func parse(arguments []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.memory, "memory", false, "measure with the API server of the test kit, in memory: for numbers of objects that a real one on this machine is too slow for")
 	flags.IntVar(&o.moved, "moved", 10_000, "with -shards: number of objects when a replica joins, and when one is killed; -n, if that is more")
 	flags.Float64Var(&o.pace, "pace", 0, "with -shards: number of objects that are created per second for each replica (default: as many as the API server stores)")
+	flags.StringVar(&o.limit, "limit", "", "GOMEMLIMIT of the operators, such as 250MiB; printed deployments set it (default: no limit)")
 	flags.StringVar(&o.profiles, "profile", "", "directory for CPU and heap profiles of the operators (default: no profiles)")
 	flags.StringVar(&o.subjects, "subjects", "", "comma-separated list of subjects to measure, of "+strings.Join(subjectNames(), ", ")+" (default: all except "+oursTyped+", "+oursWorker+", "+oursRun+", and those of -waiting and -children)")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON instead of tables")

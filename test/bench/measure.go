@@ -76,7 +76,7 @@ func measure(ctx context.Context, subject string, o options, log io.Writer) (m *
 	m.shardFigures = shardFigures{Subject: subject, Description: m.subject.description}
 	m.neighborFigures = neighborFigures{Subject: subject, Description: m.subject.description}
 	m.backgroundFigures = backgroundFigures{Subject: subject, Description: m.subject.description}
-	m.role = role{Subject: subject, KubeConfig: filepath.Join(dir, "kubeconfig"), Workers: o.workers, Interval: o.interval, Program: o.metacontroller}
+	m.role = role{Subject: subject, KubeConfig: filepath.Join(dir, "kubeconfig"), Workers: o.workers, Interval: o.interval, Program: o.metacontroller, Limit: o.limit}
 	m.role.ContentType = plane.Config().ContentType
 	if slices.Contains(neighborSubjects, subject) {
 		m.role.User = operatorUser

@@ -33,6 +33,7 @@ type role struct {
 	User        string        // that the operator is, instead of an administrator
 	Profile     string        // path of a CPU profile from the start on, or empty
 	Direct      bool          // connect that program without counting its requests
+	Limit       string        // GOMEMLIMIT; empty for none
 }
 
 // The commands of the parent on the child's standard input, one per line. The child

@@ -44,6 +44,9 @@ func spawn(ctx context.Context, r role, log io.Writer) (*process, error) {
 	}
 	command := exec.CommandContext(ctx, executable)
 	command.Env = append(os.Environ(), roleVariable+"="+string(text))
+	if r.Limit != "" {
+		command.Env = append(command.Env, "GOMEMLIMIT="+r.Limit)
+	}
 	command.Stderr = log
 	input, err := command.StdinPipe()
 	if err != nil {

@@ -16,19 +16,19 @@ func served(t testing.TB) []byte {
 	return data
 }
 
-func BenchmarkParseSnapshot(b *testing.B) {
+func BenchmarkParsePacked(b *testing.B) {
 	data := served(b)
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ParseSnapshot(data); err != nil {
+		if _, err := ParsePacked(data); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkDecodeBody(b *testing.B) {
-	snapshot, err := ParseSnapshot(served(b))
+	snapshot, err := ParsePacked(served(b))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (b *Body) Raw() map[string]any {
 	if b.snapshot == nil {
 		return b.raw
 	}
-	return *b.decoded.Get(func() map[string]any { return decode(b.snapshot.json()) })
+	return *b.decoded.Get(b.snapshot.decode)
 }
 
 // Lookup returns the value of a field; see the function of the same name. The value is

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -49,7 +50,7 @@ func (c *cursor) decode() any {
 func (c *cursor) mapping() map[string]any {
 	mapping := map[string]any{}
 	for key := range c.fields() {
-		mapping[unquoteKey(key)] = c.decode()
+		mapping[unquoteKey(c.in(key))] = c.decode()
 	}
 	return mapping
 }
@@ -83,7 +84,10 @@ func decodeNumber(text []byte) any {
 // invalid UTF-8, to encoding/json.
 func unquote(text []byte) string {
 	inner := text[1 : len(text)-1]
-	var plain []byte
+	if !utf8.Valid(inner) {
+		return unquoteSlowly(text)
+	}
+	var plain strings.Builder
 	for {
 		escape := bytes.IndexByte(inner, '\\')
 		if escape < 0 {
@@ -93,16 +97,18 @@ func unquote(text []byte) string {
 		if char == 0 {
 			return unquoteSlowly(text)
 		}
-		plain = append(append(plain, inner[:escape]...), char)
+		if plain.Len() == 0 {
+			plain.Grow(len(inner))
+		}
+		plain.Write(inner[:escape])
+		plain.WriteByte(char)
 		inner = inner[escape+2:]
 	}
-	if plain != nil {
-		inner = append(plain, inner...)
+	if plain.Len() == 0 {
+		return string(inner)
 	}
-	if !utf8.Valid(inner) {
-		return unquoteSlowly(text)
-	}
-	return string(inner)
+	plain.Write(inner)
+	return plain.String()
 }
 
 // escaped returns the character for a letter after a backslash, or 0 if the letter alone
@@ -126,7 +132,7 @@ func escaped(letter byte) byte {
 }
 
 func unquoteSlowly(text []byte) (unquoted string) {
-	_ = json.Unmarshal(text, &unquoted) // the text is valid JSON
+	_ = json.Unmarshal(bytes.Clone(text), &unquoted) // the text is valid JSON; the copy lets others be on the stack
 	return unquoted
 }
 

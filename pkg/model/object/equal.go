@@ -18,7 +18,7 @@ func Equal(a, b any) bool {
 		}
 	case map[string]any:
 		if b, ok := b.(map[string]any); ok {
-			return (a == nil) == (b == nil) && sameFields(a, b)
+			return isSame(a, b) || (a == nil) == (b == nil) && sameFields(a, b)
 		}
 	case []any:
 		if b, ok := b.([]any); ok {
@@ -34,6 +34,11 @@ func Equal(a, b any) bool {
 		}
 	}
 	return equalOthers(a, b)
+}
+
+// isSame reports whether both are one mapping, which equals itself.
+func isSame(a, b map[string]any) bool {
+	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
 // sameFields compares both mappings in one pass. Comparing every field in both

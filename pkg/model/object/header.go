@@ -21,7 +21,7 @@ func readHeader(text []byte) header {
 	c := &cursor{text: text}
 	c.space()
 	for key := range c.fields() {
-		if string(key) == `"metadata"` {
+		if string(c.in(key)) == `"metadata"` {
 			h.read(c)
 			break
 		}
@@ -32,7 +32,7 @@ func readHeader(text []byte) header {
 func (h *header) read(c *cursor) {
 	end := c.at + 1 // of the previous field
 	for key := range c.fields() {
-		switch string(key) {
+		switch string(c.in(key)) {
 		case `"name"`:
 			h.name = c.scalarText()
 		case `"namespace"`:

@@ -3,6 +3,7 @@ package object
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -28,10 +29,24 @@ func TestPackedSnapshotsAreTheSameAndSmaller(t *testing.T) {
 			if len(packed.kept) > test.limit {
 				t.Errorf("%d bytes became %d, more than %d", len(snapshot.kept), len(packed.kept), test.limit)
 			}
+			if parsed, err := ParsePacked([]byte(test.text)); err != nil || !reflect.DeepEqual(parsed, packed) || cap(parsed.kept) > len(parsed.kept)*5/4+8 {
+				t.Errorf("parsed at once, it is %+v, %v", parsed, err)
+			}
+			if !reflect.DeepEqual(packed.Body().Raw(), snapshot.Body().Raw()) {
+				t.Errorf("decoded, it is %v", packed.Body().Raw())
+			}
 			if !bytes.Equal(packed.json(), snapshot.json()) || packed.Size() != snapshot.Size() || packed.Packed() != packed {
 				t.Errorf("it came back as %.100q", packed.json())
 			}
 		})
+	}
+}
+
+func TestOnlyObjectsCanBePacked(t *testing.T) {
+	for _, text := range []string{"", "[]", `{"metadata":`, "1"} {
+		if parsed, err := ParsePacked([]byte(text)); parsed != nil || err == nil {
+			t.Errorf("%s: got %v, %v", text, parsed, err)
+		}
 	}
 }
 

@@ -12,17 +12,19 @@ type cursor struct {
 	at   int
 }
 
-// fields iterates over the mapping at the cursor. It yields the raw key of each field,
+// fields iterates over the mapping at the cursor. It yields where the raw key of each field is,
 // with the cursor at its value, and skips values that the caller does not read. For other
 // values, it yields nothing.
-func (c *cursor) fields() iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
+func (c *cursor) fields() iter.Seq[span] {
+	return func(yield func(span) bool) {
 		if c.text[c.at] != '{' {
 			return
 		}
 		c.at++
 		for c.space(); c.text[c.at] != '}'; c.space() {
-			key := c.value()
+			key := span{from: c.at}
+			c.value()
+			key.to = c.at
 			c.space()
 			c.at++ // the colon
 			c.space()
@@ -41,6 +43,9 @@ func (c *cursor) fields() iter.Seq[[]byte] {
 		c.at++
 	}
 }
+
+// in returns a part of the text.
+func (c *cursor) in(s span) []byte { return c.text[s.from:s.to] }
 
 // value returns the raw text of the value at the cursor.
 func (c *cursor) value() []byte {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unique"
 
 	"github.com/klauspost/compress/s2"
@@ -32,37 +33,67 @@ var _ runtime.Object = (*Snapshot)(nil)
 // ParseSnapshot creates a snapshot from an object's JSON. It copies the bytes. It checks
 // only that the text is a JSON object, because the API server validates the rest.
 func ParseSnapshot(data []byte) (*Snapshot, error) {
-	data = bytes.TrimSpace(data)
-	if !gjson.ValidBytes(data) || data[0] != '{' {
-		return nil, fmt.Errorf("expected a JSON object, got %q", abbreviate(data))
-	}
-	header := readHeader(data)
-	compact, err := compactJSON(data, header.managed)
+	header, compact, err := parse(nil, data)
 	if err != nil {
-		return nil, fmt.Errorf("object %s: %w", header.name, err)
-	}
-	return &Snapshot{
-		kept:            compact,
-		namespace:       unique.Make(header.namespace),
-		name:            header.name,
-		uid:             types.UID(header.uid),
-		resourceVersion: header.resourceVersion,
-	}, nil
-}
-
-// compactJSON returns a copy of the text without the managed fields: no handler needs
-// them, and they are often the largest part of an object.
-func compactJSON(data []byte, managed span) ([]byte, error) {
-	compact := make([]byte, 0, len(data)-(managed.to-managed.from))
-	compact = append(append(compact, data[:managed.from]...), data[managed.to:]...)
-	if bytes.IndexByte(compact, '\n') < 0 {
-		return compact, nil
-	}
-	var out bytes.Buffer
-	if err := json.Compact(&out, compact); err != nil {
 		return nil, err
 	}
-	return bytes.Clone(out.Bytes()), nil // without the buffer's spare capacity
+	return header.snapshot(compact, 0), nil
+}
+
+// ParsePacked is ParseSnapshot(data).Packed() with fewer allocations.
+func ParsePacked(data []byte) (*Snapshot, error) {
+	var room [onStack]byte
+	header, compact, err := parse(room[:0], data)
+	if err != nil {
+		return nil, err
+	}
+	if packed := pack(compact); packed != nil {
+		return header.snapshot(packed, len(compact)), nil
+	}
+	return header.snapshot(bytes.Clone(compact), 0), nil
+}
+
+// onStack is the size of the texts that need no memory on the heap while they are converted: that of most objects.
+const onStack = 4 << 10
+
+// parse appends an object's JSON to the text, in its most compact form.
+func parse(text, data []byte) (header, []byte, error) {
+	data = bytes.TrimSpace(data)
+	if !gjson.ValidBytes(data) || data[0] != '{' {
+		return header{}, nil, fmt.Errorf("expected a JSON object, got %q", abbreviate(data))
+	}
+	h := readHeader(data)
+	text, err := appendCompact(text, data, h.managed)
+	if err != nil {
+		return header{}, nil, fmt.Errorf("object %s: %w", h.name, err)
+	}
+	return h, text, nil
+}
+
+func (h *header) snapshot(kept []byte, size int) *Snapshot {
+	return &Snapshot{
+		kept:            kept,
+		size:            size,
+		namespace:       unique.Make(h.namespace),
+		name:            h.name,
+		uid:             types.UID(h.uid),
+		resourceVersion: h.resourceVersion,
+	}
+}
+
+// appendCompact appends the JSON without the managed fields: no handler needs them, and
+// they are often the largest part of an object.
+func appendCompact(text, data []byte, managed span) ([]byte, error) {
+	text = slices.Grow(text, len(data)-(managed.to-managed.from))
+	text = append(append(text, data[:managed.from]...), data[managed.to:]...)
+	if bytes.IndexByte(text, '\n') < 0 {
+		return text, nil
+	}
+	var out bytes.Buffer
+	if err := json.Compact(&out, text); err != nil {
+		return nil, err
+	}
+	return append(text[:0], out.Bytes()...), nil
 }
 
 func abbreviate(data []byte) []byte {
@@ -85,15 +116,24 @@ func (s *Snapshot) Packed() *Snapshot {
 	if s.size > 0 {
 		return s
 	}
-	var room [4 << 10]byte // on the stack: the result is a copy of the exact size
-	text := s2.Encode(room[:], s.kept)
-	if len(text) >= len(s.kept) {
+	text := pack(s.kept)
+	if text == nil {
 		return s
 	}
 	packed := *s
 	packed.size = len(s.kept)
-	packed.kept = bytes.Clone(text)
+	packed.kept = text
 	return &packed
+}
+
+// pack returns the packed text, or nil if that is not smaller.
+func pack(text []byte) []byte {
+	var room [onStack]byte
+	packed := s2.Encode(room[:], text)
+	if len(packed) >= len(text) {
+		return nil
+	}
+	return bytes.Clone(packed) // of the exact size
 }
 
 // json returns the text of the object, which is read-only.
@@ -101,8 +141,18 @@ func (s *Snapshot) json() []byte {
 	if s.size == 0 {
 		return s.kept
 	}
-	text, _ := s2.Decode(make([]byte, s.size), s.kept) // cannot fail: Packed has written it
+	text, _ := s2.Decode(make([]byte, s.size), s.kept) // cannot fail: pack has written it
 	return text
+}
+
+// decode returns the decoded object, which shares nothing with the text.
+func (s *Snapshot) decode() map[string]any {
+	if s.size == 0 {
+		return decode(s.kept)
+	}
+	var room [onStack]byte
+	text, _ := s2.Decode(room[:], s.kept)
+	return decode(text)
 }
 
 // Size returns the size of the object's JSON in bytes.

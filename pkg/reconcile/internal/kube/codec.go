@@ -61,9 +61,9 @@ func (c codec) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Object)
 		}
 		return status, &gvk, nil
 	}
-	snapshot, err := object.ParseSnapshot(data)
+	snapshot, err := object.ParsePacked(data)
 	if err != nil {
 		return nil, nil, err
 	}
-	return snapshot.Packed(), &gvk, nil
+	return snapshot, &gvk, nil
 }

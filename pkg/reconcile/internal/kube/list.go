@@ -39,12 +39,12 @@ func parseList(data []byte, resource selector.Resource, share *Share) (*List, er
 		if !share.hasJSON(item.Get) {
 			return true
 		}
-		snapshot, err := object.ParseSnapshot(withKind(item, resource))
+		snapshot, err := object.ParsePacked(withKind(item, resource))
 		if err != nil {
 			failure = fmt.Errorf("the list of %s: %w", resource, err)
 			return false
 		}
-		list.Items = append(list.Items, snapshot.Packed())
+		list.Items = append(list.Items, snapshot)
 		return true
 	})
 	return list, failure

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -229,6 +230,19 @@ func TestPlansOfEqualFactsAreEqual(t *testing.T) {
 	l := look{handlers: everything, base: m{"spec": m{"size": int64(0)}}, held: true}
 	if a, b := l.make(t), l.make(t); a != b {
 		t.Errorf("got %s and %s", a, b)
+	}
+}
+
+// Comparing one value with itself costs nothing, and the base can be freed.
+func TestEqualStatesAreOneValue(t *testing.T) {
+	isOne := func(a, b object.Essence) bool {
+		return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
+	}
+	for size, want := range map[int64]bool{1: true, 2: false} {
+		p, _ := look{handlers: everything, base: object.Essence{"spec": m{"size": size}}}.plan(t)
+		if isOne(p.Cycle.Old, p.Cycle.New) != want || !isOne(p.Cycle.Old, p.Old) || (len(p.Diff) == 0) != want {
+			t.Errorf("size %d: old %v, new %v", size, p.Cycle.Old, p.Cycle.New)
+		}
 	}
 }
 

@@ -54,8 +54,12 @@ func Make(f Facts) *Plan {
 // planChange determines what has happened to the object, and which handlers are called for it.
 func (p *Plan) planChange(f Facts) {
 	stored := f.Stored
-	p.Cycle = &record.Cycle{Declared: f.Handlers.IDs, Sequences: f.Handlers.Sequences, Base: stored.Base, Old: stored.Old, New: stored.New, Progress: stored.Progress}
+	p.Cycle = &record.Cycle{Declared: f.Handlers.IDs, Sequences: f.Handlers.Sequences, Base: stored.Base, Old: stored.Old, New: stored.New, Progress: stored.Progress, Version: stored.Version}
 	p.Old, p.New, p.Diff = p.Cycle.Difference()
+	if len(p.Diff) == 0 {
+		p.Old = p.New // one value, so that comparing it again costs nothing
+		p.Cycle.Old = p.New
+	}
 	// An open cycle counts as a change although it was taken back: the handlers that have seen it must also
 	// see its reversal.
 	change := cause.Same

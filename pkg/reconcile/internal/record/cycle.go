@@ -22,6 +22,8 @@ type Cycle struct {
 	// New is the essence of this pass, which the handlers see.
 	New      object.Essence
 	Progress *call.Progress
+	// Version is the resourceVersion of the object from which the stored records in Progress are.
+	Version string
 	// Declared contains the ids of all declared handlers.
 	Declared []string
 	// Sequences contains the ids of declared handlers that follow each other.
@@ -171,11 +173,11 @@ func pack(essence object.Essence) *object.Snapshot {
 	if err != nil {
 		return nil
 	}
-	snapshot, err := object.ParseSnapshot(text)
+	snapshot, err := object.ParsePacked(text)
 	if err != nil {
 		return nil
 	}
-	return snapshot.Packed()
+	return snapshot
 }
 
 // Release removes the essences from the cycle.

@@ -38,6 +38,8 @@ type Stored struct {
 	New object.Essence
 	// Progress has the records of the handlers of changes.
 	Progress *call.Progress
+	// Version is the resourceVersion of the object on which all this is stored.
+	Version string
 	// Open is the open cycle of a creation or an update; nil if there is none.
 	Open *storage.Cycle
 }
@@ -53,6 +55,7 @@ func (k Keeper) Read(ctx context.Context, body *object.Body, ids []string, extra
 		return Stored{}, err
 	}
 	s.New = k.Essence(body, extra)
+	s.Version = body.ResourceVersion()
 	records := s.Progress.Stored()
 	if records.HasOpen(cause.Create) || records.HasOpen(cause.Update) {
 		s.Open, err = k.kept(ctx, body, r, func() (*call.Progress, error) { return s.Progress, nil })

@@ -44,6 +44,14 @@ func TestRecordsAreNoPartOfTheEssence(t *testing.T) {
 	}
 }
 
+func TestWhatIsStoredIsOfAVersion(t *testing.T) {
+	f := newFixture(t)
+	stored, err := f.Read(t.Context(), f.body, nil, nil, f.report)
+	if err != nil || stored.Version != "1" {
+		t.Errorf("got %q, %v", stored.Version, err)
+	}
+}
+
 func TestProgressFindsSubhandlersThroughTheirParents(t *testing.T) {
 	f := newFixture(t)
 	f.put("parent", storage.Record{Started: hourAgo(), Purpose: cause.Create, Subrefs: []string{"parent/child"}})

@@ -82,6 +82,27 @@ func (k Keeper) Purge(ctx context.Context, c *Cycle, body *object.Body, into sto
 // added records of sub-handlers since the object was read: without their parents' records,
 // they would never be found.
 func (k Keeper) purgeRecords(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, keep func(id string, r *storage.Record) bool) error {
+	stored, err := k.storedOn(ctx, c, body)
+	if err != nil {
+		return err
+	}
+	for _, id := range stored.IDs() {
+		if keep(id, stored.Load(id).Found()) {
+			continue
+		}
+		if err := k.purgeRecord(ctx, body, into, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storedOn returns the progress of the cycle as it is stored on a version of the object. Records that cannot be read count
+// as absent.
+func (k Keeper) storedOn(ctx context.Context, c *Cycle, body *object.Body) (*call.Progress, error) {
+	if c.Version == body.ResourceVersion() {
+		return c.Progress, nil
+	}
 	var failure error
 	stored := call.NewProgress(func(id string) *storage.Record {
 		record, err := k.fetchRecord(ctx, body, id)
@@ -94,18 +115,7 @@ func (k Keeper) purgeRecords(ctx context.Context, c *Cycle, body *object.Body, i
 	for _, id := range c.Progress.IDs() {
 		stored.Load(id)
 	}
-	if failure != nil {
-		return failure
-	}
-	for _, id := range stored.IDs() {
-		if keep(id, stored.Load(id).Stored()) {
-			continue
-		}
-		if err := k.purgeRecord(ctx, body, into, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return stored, failure
 }
 
 // PurgeTouch adds the removal of what Kopf leaves to the patch.

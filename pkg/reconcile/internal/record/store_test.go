@@ -181,6 +181,38 @@ func TestEndRemovesTheRecordsOfSubhandlersThatOthersHaveAdded(t *testing.T) {
 	}
 }
 
+// A restart ends a cycle for every object, so nothing is read twice there.
+func TestEndReadsTheRecordsAgainOnlyOnAnotherVersion(t *testing.T) {
+	for version, want := range map[string]int{"1": 0, "2": 2} {
+		f := newFixture(t)
+		f.put("a", storage.Record{Started: hourAgo(), Purpose: cause.Resume})
+		c := f.cycle(cause.Resume, "a", "b")
+		c.Version = f.body.ResourceVersion()
+		f.change(m{"metadata": m{"resourceVersion": version}})
+		read := 0
+		f.Storages.Progress = countedProgress{f.Storages.Progress, &read}
+		f.end(c)
+		if read != want {
+			t.Errorf("version %s: read %d records, want %d", version, read, want)
+		}
+		if left := f.progress("a", "b").Stored().IDs(); len(left) != 0 {
+			t.Errorf("version %s: left %q", version, left)
+		}
+	}
+}
+
+// countedProgress counts the records that are read.
+type countedProgress struct {
+	storage.Progress
+
+	read *int
+}
+
+func (p countedProgress) Fetch(ctx context.Context, body *object.Body, id string) (*storage.Record, error) {
+	*p.read++
+	return p.Progress.Fetch(ctx, body, id)
+}
+
 func TestEndLeavesTheBaseOfWhatHasNotChanged(t *testing.T) {
 	tests := map[string]struct {
 		reason  cause.Reason
