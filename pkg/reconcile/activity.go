@@ -136,6 +136,9 @@ func (e *Engine) ActivityOf(key object.Key, uid types.UID) Activity {
 		}
 	}
 	a.Handling, a.From = e.currentQueue().Of(key)
+	if a.From.IsZero() {
+		a.From = e.currentQueue().Listed(key)
+	}
 	calls, limited := e.slots.Of(key)
 	reporter := e.reporter(key)
 	for _, c := range calls {

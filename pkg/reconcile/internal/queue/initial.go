@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -17,53 +18,157 @@ const (
 	initialTick = 250 * time.Millisecond
 )
 
-// initial contains the objects that were listed, in their order.
+// maxListed is how many of the listed objects of a resource are in the queue of controller-runtime. There, an object takes
+// several times the memory that its key does.
+const maxListed = 1000
+
+// initial contains the objects that were listed and that no worker has taken yet.
 type initial struct {
-	keys []object.Key
-	// most is the maximum number of keys since there were none.
+	lists map[string]*list // by resource; nil if there were none since the last tick
+	// queued contains the objects of all lists that are in the queue of controller-runtime, and not urgent.
+	queued map[object.Key]struct{}
+	// most is the maximum number of objects since there were none.
 	most int
 }
 
-// AddInitial adds objects that were listed, and are not known to have changed.
+// list contains the listed objects of a resource, in their order.
+type list struct {
+	since  time.Time
+	keys   []object.Key // that are not in the queue of controller-runtime
+	queued int          // how many are
+}
+
+// AddInitial adds objects that were listed, and are not known to have changed. It keeps the keys.
 func (q *Queue) AddInitial(keys ...object.Key) {
-	priority := handler.LowPriority
-	q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, keys...)
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	starts := len(q.initial.keys) == 0
-	q.initial.keys = append(q.initial.keys, keys...)
-	q.initial.most = max(q.initial.most, len(q.initial.keys))
-	if starts && len(keys) > 0 {
+	ticks := q.initial.lists != nil
+	q.initial.add(keys)
+	starts := !ticks && q.initial.lists != nil
+	q.mu.Unlock()
+	q.refill()
+	if starts {
 		time.AfterFunc(initialTick, q.promoteSome)
 	}
 }
 
-// promoteSome makes the initial objects urgent whose turn it is.
+// refill adds listed objects to the queue of controller-runtime, as many as may be there.
+func (q *Queue) refill() {
+	if keys := q.nextListed(); len(keys) > 0 {
+		priority := handler.LowPriority
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, keys...)
+	}
+}
+
+// nextListed returns the listed objects that enter the queue of controller-runtime now.
+func (q *Queue) nextListed() (keys []object.Key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, l := range q.initial.lists {
+		for l.queued < maxListed && len(l.keys) > 0 {
+			key := l.pop()
+			keys = append(keys, key)
+			if _, queued := q.initial.queued[key]; !queued && q.busy[key] == nil {
+				q.initial.queued[key] = struct{}{}
+				l.queued++
+			}
+		}
+	}
+	return keys
+}
+
+// promoteSome makes the listed objects urgent whose turn it is.
 func (q *Queue) promoteSome() {
 	if q.ShuttingDown() {
 		return
 	}
-	q.join(q.nextInitial()...)
+	queued, others := q.nextUrgent()
+	q.join(queued...)
+	q.AddWithOpts(priorityqueue.AddOpts{}, others...)
+	q.refill()
 }
 
-// nextInitial removes the keys that become urgent now. It skips those that are no longer in
-// the queue.
-func (q *Queue) nextInitial() (keys []object.Key) {
+// nextUrgent removes the objects that become urgent now: those that are in the queue of controller-runtime already, and
+// others.
+func (q *Queue) nextUrgent() (queued, others []object.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	const ticks = int(initialWait / initialTick)
 	number := (q.initial.most + ticks - 1) / ticks
-	for len(keys) < number && len(q.initial.keys) > 0 {
-		key := q.initial.keys[0]
-		q.initial.keys = q.initial.keys[1:]
-		if _, waits := q.since[key]; waits {
-			keys = append(keys, key)
+	for key := range q.initial.queued {
+		if len(queued) == number {
+			break
+		}
+		queued = append(queued, key)
+		q.initial.remove(key)
+	}
+	for _, l := range q.initial.lists {
+		for len(queued)+len(others) < number && len(l.keys) > 0 {
+			others = append(others, l.pop())
 		}
 	}
-	if len(q.initial.keys) == 0 {
+	if q.initial.number() == 0 {
 		q.initial = initial{}
-		return keys
+	} else {
+		time.AfterFunc(initialTick, q.promoteSome)
 	}
-	time.AfterFunc(initialTick, q.promoteSome)
-	return keys
+	return queued, others
+}
+
+// number returns how many objects there are.
+func (i *initial) number() int {
+	number := len(i.queued)
+	for _, l := range i.lists {
+		number += len(l.keys)
+	}
+	return number
+}
+
+// add adds objects to the lists of their resources.
+func (i *initial) add(keys []object.Key) {
+	for len(keys) > 0 {
+		resource := keys[0].Resource
+		end := slices.IndexFunc(keys, func(key object.Key) bool { return key.Resource != resource })
+		if end < 0 {
+			end = len(keys)
+		}
+		if l := i.list(resource); len(l.keys) == 0 {
+			l.keys = keys[:end:end]
+		} else {
+			l.keys = append(l.keys, keys[:end]...)
+		}
+		keys = keys[end:]
+	}
+	i.most = max(i.most, i.number())
+}
+
+// list returns the list of a resource.
+func (i *initial) list(resource string) *list {
+	if i.lists == nil {
+		i.lists = map[string]*list{}
+		i.queued = map[object.Key]struct{}{}
+	}
+	if i.lists[resource] == nil {
+		i.lists[resource] = &list{since: time.Now()}
+	}
+	return i.lists[resource]
+}
+
+// remove removes an object that has left the queue of controller-runtime, or is urgent there.
+func (i *initial) remove(key object.Key) {
+	if _, queued := i.queued[key]; !queued {
+		return
+	}
+	delete(i.queued, key)
+	l := i.lists[key.Resource]
+	l.queued--
+	if l.queued == 0 && len(l.keys) == 0 {
+		delete(i.lists, key.Resource)
+	}
+}
+
+// pop removes the first key.
+func (l *list) pop() object.Key {
+	key := l.keys[0]
+	l.keys = l.keys[1:]
+	return key
 }

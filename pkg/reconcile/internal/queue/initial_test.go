@@ -2,12 +2,14 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -102,8 +104,69 @@ func TestListedObjectsAreNotHandledTwice(t *testing.T) {
 		q.Done(keyOf("a"))
 		q.Done(keyOf("b"))
 		w.expect(2 * initialWait)
-		if q.initial.keys != nil {
+		if q.initial.number() > 0 || q.initial.lists != nil {
 			t.Errorf("%v is left", q.initial)
+		}
+	})
+}
+
+// The others wait beside it, where an object takes a tenth of the memory. They count like those in it.
+func TestTheQueueBelowHasSomeOfTheListedObjects(t *testing.T) {
+	inQueue(t, func(t *testing.T, q *Queue) {
+		keys := slices.Concat(keysIn("as", 5*maxListed), keysIn("bs", 2))
+		q.AddInitial(slices.Clone(keys)...)
+		<-time.After(initialTick / 2)
+		if got := q.Len(); got != maxListed+2 {
+			t.Errorf("%d are in the queue below", got)
+		}
+		expectQueue(t, q, metrics.Queue{Depth: len(keys), Oldest: initialTick / 2})
+		if got := q.Objects(); got["as"].Queued != 5*maxListed || got["bs"].Queued != 2 {
+			t.Errorf("got %v", got)
+		}
+		for key, want := range map[object.Key]bool{keys[0]: false, keys[5*maxListed-1]: true, keyOf("unknown"): false, keysIn("bs", 3)[2]: false} {
+			since := q.Listed(key)
+			if since.IsZero() == want || want && time.Since(since) != initialTick/2 {
+				t.Errorf("%s: is listed since %v", key, since)
+			}
+		}
+		taken := takeAll(q, len(keys))
+		slices.Sort(taken)
+		if left := q.Len(); left > 0 || len(slices.Compact(taken)) != len(keys) {
+			t.Errorf("%d are left, and %d were taken once", left, len(slices.Compact(taken)))
+		}
+		expectQueue(t, q, metrics.Queue{})
+	})
+}
+
+// An object can be handled when it is listed, and still be when its turn comes.
+func TestAListedObjectThatIsHandledIsHandledAgain(t *testing.T) {
+	inQueue(t, func(t *testing.T, q *Queue) {
+		keys := keysIn("as", 2*maxListed)
+		last := keys[len(keys)-1]
+		q.Add(last)
+		_, _ = q.Get()
+		q.AddInitial(keys...)
+		takeAll(q, len(keys)-1)
+		expectQueue(t, q, metrics.Queue{Busy: 1})
+		q.Done(last)
+		if names := takeAll(q, 1); names[0] != last.Name {
+			t.Errorf("got %q", names)
+		}
+	})
+}
+
+// Lists that follow each other within a tick do not become urgent in half of the time.
+func TestListsThatFollowEachOtherAreNotMoreUrgent(t *testing.T) {
+	inQueue(t, func(t *testing.T, q *Queue) {
+		for range 3 {
+			q.AddInitial(keysIn("bs", 1)...)
+			takeAll(q, 1)
+		}
+		q.AddInitial(keysIn("as", 5*maxListed)...)
+		time.Sleep(initialWait / 2)
+		synctest.Wait()
+		if left := q.initial.number(); left < 2*maxListed || left > 3*maxListed {
+			t.Errorf("%d of %d are not urgent after half of the time", left, 5*maxListed)
 		}
 	})
 }

@@ -90,7 +90,9 @@ func (q *Queue) GetWithPriority() (key object.Key, priority int, shutdown bool) 
 			return key, priority, shutdown
 		}
 		if priority != delayedPriority {
-			return key, q.recordTaken(key, priority), shutdown
+			priority = q.recordTaken(key, priority)
+			q.refill()
+			return key, priority, shutdown
 		}
 		q.join(key)
 		q.PriorityQueue.Done(key)
@@ -125,6 +127,7 @@ func (q *Queue) recordTaken(key object.Key, priority int) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.since, key)
+	q.initial.remove(key)
 	q.busy[key] = &handling{worker: true}
 	q.workers++
 	if q.most > 64 && len(q.since) < q.most/8 {
@@ -154,6 +157,10 @@ func (q *Queue) State() (state metrics.Queue) {
 		}
 		state.Depth++
 		state.Oldest = max(state.Oldest, now.Sub(since))
+	}
+	for _, l := range q.initial.lists {
+		state.Depth += len(l.keys)
+		state.Oldest = max(state.Oldest, now.Sub(l.since))
 	}
 	return state
 }

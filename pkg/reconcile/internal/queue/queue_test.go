@@ -99,4 +99,7 @@ func TestNilQueueIsEmpty(t *testing.T) {
 	if got := q.State(); got != (metrics.Queue{}) {
 		t.Errorf("got %+v", got)
 	}
+	if since := q.Listed(keyOf("a")); !since.IsZero() {
+		t.Errorf("an object is listed since %v", since)
+	}
 }
