@@ -255,7 +255,7 @@ func (l *life) pass() {
 		if err != nil {
 			l.t.Fatal(err)
 		}
-		if err := l.cache.Add(snapshot.Packed()); err != nil {
+		if err := l.cache.Add(snapshot); err != nil {
 			l.t.Fatal(err)
 		}
 	}

@@ -133,7 +133,7 @@ func (b *background) showWrite(written *object.Body) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.seesWrites {
-		b.show(written.Snapshot().Packed())
+		b.show(written.Snapshot())
 	}
 }
 

@@ -60,7 +60,7 @@ func (w *hearer) successor() *object.Snapshot {
 	if err != nil || snapshot.GetUID() == w.first.GetUID() {
 		w.t.Fatal("the successor is missing: ", err)
 	}
-	return snapshot.Packed()
+	return snapshot
 }
 
 // show updates the cache of the watch before the engine observes the event.

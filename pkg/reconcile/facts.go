@@ -114,7 +114,7 @@ func (t *target) backgroundOf(body *object.Body, needed bool) *background {
 	if !needed && !t.engine.supervisor.IsStopping(b.Identity()) {
 		return nil
 	}
-	b.seen = body.Snapshot().Packed()
+	b.seen = body.Snapshot()
 	b.group = t.engine.supervisor.NewGroup(b)
 	s.background = b
 	return b

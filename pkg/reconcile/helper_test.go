@@ -77,5 +77,5 @@ func observeChild(t *testing.T, e *Engine, key object.Key) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.children.Observe(pods, object.WatchEvent{Type: watch.Added, Snapshot: snapshot.Packed()})
+	e.children.Observe(pods, object.WatchEvent{Type: watch.Added, Snapshot: snapshot})
 }

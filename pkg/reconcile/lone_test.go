@@ -85,7 +85,7 @@ func (l *lone) show() {
 	l.t.Helper()
 	snapshot, err := object.ParseSnapshot([]byte(jsonOf(l.server.object)))
 	if err == nil {
-		err = l.cache.Add(snapshot.Packed())
+		err = l.cache.Add(snapshot)
 	}
 	if err != nil {
 		l.t.Fatal(err)

@@ -77,7 +77,7 @@ func handledObject(t testing.TB, number int, replaced ...string) *object.Snapsho
 	if err != nil {
 		t.Fatal(err)
 	}
-	return snapshot.Packed()
+	return snapshot
 }
 
 func withCall(ctx context.Context, call CallContext) context.Context {

@@ -21,7 +21,8 @@ import (
 // Thousands of handlers can wait. The shallow stack of a call takes 4 KB; with a run of the
 // engine in it, it would take 16 KB. Sometimes the runtime begins goroutines with twice of what
 // they need, because the others needed that. What is decoded of an object of 2 KB would take 4 KB
-// for a creation, and 10 KB for an update, if it were kept.
+// for a creation, and 10 KB for an update, if it were kept. At rest, an object takes less than before it was handled, when there
+// was nothing in it twice: that is a part of the difference.
 func TestWaitingHandlerTakesLittleMemory(t *testing.T) {
 	if !alone(t) {
 		return
@@ -33,10 +34,10 @@ func TestWaitingHandlerTakesLittleMemory(t *testing.T) {
 	}{
 		"of a creation": {func(fn handler.Function) (*handler.Declaration, error) {
 			return handler.Create(selector.New("as"), fn, handler.ID("fn"))
-		}, 2400},
+		}, 3200},
 		"of an update, which holds the former state": {func(fn handler.Function) (*handler.Declaration, error) {
 			return handler.Update(selector.New("as"), fn, handler.ID("fn"))
-		}, 6200},
+		}, 6000},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

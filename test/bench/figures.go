@@ -74,5 +74,5 @@ type Restart struct {
 	CPU      time.Duration `json:"cpuNanoseconds"`   // in total, until it is at rest
 	Requests requests      `json:"requests"`
 	Memory   Memory        `json:"memory"`
-	Peak     int64         `json:"peakBytes"` // the most resident memory until then, with the program file
+	Peak     int64         `json:"peakBytes"` // the most memory until then, without the program file
 }

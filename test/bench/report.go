@@ -125,7 +125,7 @@ func (r report) restarted(out io.Writer) {
 	r.line(out, "CPU until at rest", func(f figures) string { return milli(f.Restart.CPU) })
 	r.line(out, "writes", func(f figures) string { return fmt.Sprint(f.Restart.Requests.Writes) })
 	r.line(out, "memory with all objects", func(f figures) string { return mega(f.Restart.Memory.Resident) })
-	r.line(out, "the most until then, with the program", func(f figures) string { return mega(f.Restart.Peak) })
+	r.line(out, "the most memory until then", func(f figures) string { return mega(f.Restart.Peak) })
 }
 
 // compareWithGoals compares the figures with the goals, as far as the subjects allow.

@@ -17,7 +17,7 @@ import (
 type sample struct {
 	CPU        time.Duration // of all threads, in user and kernel mode
 	Resident   int64         // bytes of private memory
-	Peak       int64         // the most resident bytes so far, with the program file
+	Peak       int64         // the most bytes of private memory so far
 	Heap       int64         // bytes of Go objects, including uncollected garbage
 	Goroutines int
 	Requests   requests

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -36,8 +37,12 @@ func childrenTime() (time.Duration, error) {
 // when it needs memory.
 func residentMemory(pid int) (int64, error) { return statusField(pid, "RssAnon:") }
 
-// peakMemory returns the largest resident set so far, with the pages of the program file.
-func peakMemory(pid int) (int64, error) { return statusField(pid, "VmHWM:") }
+// peakMemory returns the largest resident set so far, without the pages of the program file that are resident now.
+func peakMemory(pid int) (int64, error) {
+	most, err := statusField(pid, "VmHWM:")
+	program, err2 := statusField(pid, "RssFile:")
+	return most - program, errors.Join(err, err2)
+}
 
 func statusField(pid int, field string) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -16,19 +16,19 @@ func served(t testing.TB) []byte {
 	return data
 }
 
-func BenchmarkParsePacked(b *testing.B) {
+func BenchmarkParseSnapshot(b *testing.B) {
 	data := served(b)
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ParsePacked(data); err != nil {
+		if _, err := ParseSnapshot(data); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkDecodeBody(b *testing.B) {
-	snapshot, err := ParsePacked(served(b))
+	snapshot, err := ParseSnapshot(served(b))
 	if err != nil {
 		b.Fatal(err)
 	}

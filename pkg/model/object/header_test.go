@@ -45,10 +45,8 @@ func TestHeaderIsReadWithoutDecoding(t *testing.T) {
 			if got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
-			for how, s := range map[string]*Snapshot{"plain": s, "packed": s.Packed(), "packed twice": s.Packed().Packed()} {
-				if string(s.json()) != test.json || s.Size() != len(test.json) {
-					t.Errorf("%s: kept %s, %d bytes, want %s", how, s.json(), s.Size(), test.json)
-				}
+			if string(s.json()) != test.json || s.Size() != len(test.json) {
+				t.Errorf("kept %s, %d bytes, want %s", s.json(), s.Size(), test.json)
 			}
 		})
 	}
@@ -86,22 +84,4 @@ func FuzzParseSnapshot(f *testing.F) {
 			t.Errorf("%s became %s (%v)", unique, snapshot.json(), err)
 		}
 	})
-}
-
-func TestSnapshotIsPackedIfThatMakesItSmaller(t *testing.T) {
-	s, err := ParseSnapshot(served(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	packed := s.Packed()
-	if len(packed.kept) > len(s.kept)/2 || cap(packed.kept) > len(packed.kept)+256 {
-		t.Errorf("%d bytes became %d in %d", len(s.kept), len(packed.kept), cap(packed.kept))
-	}
-	if !reflect.DeepEqual(packed.Body().Raw(), s.Body().Raw()) || packed.GetName() != s.GetName() || packed.GetUID() != s.GetUID() {
-		t.Error("the content has changed")
-	}
-	small, err := ParseSnapshot([]byte(`{"metadata":{"name":"n"}}`))
-	if err != nil || small.Packed() != small {
-		t.Errorf("a small one is not worth it: %v", err)
-	}
 }

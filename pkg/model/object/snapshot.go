@@ -33,53 +33,29 @@ var _ runtime.Object = (*Snapshot)(nil)
 // ParseSnapshot creates a snapshot from an object's JSON. It copies the bytes. It checks
 // only that the text is a JSON object, because the API server validates the rest.
 func ParseSnapshot(data []byte) (*Snapshot, error) {
-	header, compact, err := parse(nil, data)
-	if err != nil {
-		return nil, err
+	data = bytes.TrimSpace(data)
+	if !gjson.ValidBytes(data) || data[0] != '{' {
+		return nil, fmt.Errorf("expected a JSON object, got %q", abbreviate(data))
 	}
-	return header.snapshot(compact, 0), nil
-}
-
-// ParsePacked is ParseSnapshot(data).Packed() with fewer allocations.
-func ParsePacked(data []byte) (*Snapshot, error) {
+	header := readHeader(data)
 	var room [onStack]byte
-	header, compact, err := parse(room[:0], data)
+	compact, err := appendCompact(room[:0], data, header.managed)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("object %s: %w", header.name, err)
 	}
-	if packed := pack(compact); packed != nil {
-		return header.snapshot(packed, len(compact)), nil
-	}
-	return header.snapshot(bytes.Clone(compact), 0), nil
+	kept, size := pack(compact)
+	return &Snapshot{
+		kept:            kept,
+		size:            size,
+		namespace:       unique.Make(header.namespace),
+		name:            header.name,
+		uid:             types.UID(header.uid),
+		resourceVersion: header.resourceVersion,
+	}, nil
 }
 
 // onStack is the size of the texts that need no memory on the heap while they are converted: that of most objects.
 const onStack = 4 << 10
-
-// parse appends an object's JSON to the text, in its most compact form.
-func parse(text, data []byte) (header, []byte, error) {
-	data = bytes.TrimSpace(data)
-	if !gjson.ValidBytes(data) || data[0] != '{' {
-		return header{}, nil, fmt.Errorf("expected a JSON object, got %q", abbreviate(data))
-	}
-	h := readHeader(data)
-	text, err := appendCompact(text, data, h.managed)
-	if err != nil {
-		return header{}, nil, fmt.Errorf("object %s: %w", h.name, err)
-	}
-	return h, text, nil
-}
-
-func (h *header) snapshot(kept []byte, size int) *Snapshot {
-	return &Snapshot{
-		kept:            kept,
-		size:            size,
-		namespace:       unique.Make(h.namespace),
-		name:            h.name,
-		uid:             types.UID(h.uid),
-		resourceVersion: h.resourceVersion,
-	}
-}
 
 // appendCompact appends the JSON without the managed fields: no handler needs them, and
 // they are often the largest part of an object.
@@ -108,32 +84,16 @@ func abbreviate(data []byte) []byte {
 // its reader.
 func (s *Snapshot) Body() *Body { return &Body{snapshot: s} }
 
-// Packed returns the snapshot in a third of the memory, for long-term storage. Reading it
-// takes some microseconds longer. The text of a handled object is repetitive, because the
-// annotation with the last handled state repeats its spec. A better compression would
-// take ten times as long.
-func (s *Snapshot) Packed() *Snapshot {
-	if s.size > 0 {
-		return s
-	}
-	text := pack(s.kept)
-	if text == nil {
-		return s
-	}
-	packed := *s
-	packed.size = len(s.kept)
-	packed.kept = text
-	return &packed
-}
-
-// pack returns the packed text, or nil if that is not smaller.
-func pack(text []byte) []byte {
+// pack returns a copy of the text, in a third of the memory if it is that of a handled object: it repeats itself, because the
+// annotation with the last handled state has the spec again. Reading it takes some microseconds longer. A better compression
+// would take ten times as long. The size is 0 if packing does not make the text smaller.
+func pack(text []byte) (kept []byte, size int) {
 	var room [onStack]byte
 	packed := s2.Encode(room[:], text)
 	if len(packed) >= len(text) {
-		return nil
+		return bytes.Clone(text), 0
 	}
-	return bytes.Clone(packed) // of the exact size
+	return bytes.Clone(packed), len(text)
 }
 
 // json returns the text of the object, which is read-only.

@@ -72,7 +72,7 @@ func (e *Erasures) Add(key object.Key, last *object.Snapshot) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.waiting[key] = append(e.waiting[key], last.Packed())
+	e.waiting[key] = append(e.waiting[key], last)
 }
 
 // Keys returns the keys with erasures that wait for a turn.

@@ -61,7 +61,7 @@ func (c codec) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Object)
 		}
 		return status, &gvk, nil
 	}
-	snapshot, err := object.ParsePacked(data)
+	snapshot, err := object.ParseSnapshot(data)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -39,7 +39,7 @@ func parseList(data []byte, resource selector.Resource, share *Share) (*List, er
 		if !share.hasJSON(item.Get) {
 			return true
 		}
-		snapshot, err := object.ParsePacked(withKind(item, resource))
+		snapshot, err := object.ParseSnapshot(withKind(item, resource))
 		if err != nil {
 			failure = fmt.Errorf("the list of %s: %w", resource, err)
 			return false

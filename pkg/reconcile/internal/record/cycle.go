@@ -173,7 +173,7 @@ func pack(essence object.Essence) *object.Snapshot {
 	if err != nil {
 		return nil
 	}
-	snapshot, err := object.ParsePacked(text)
+	snapshot, err := object.ParseSnapshot(text)
 	if err != nil {
 		return nil
 	}

@@ -49,7 +49,7 @@ func pod(t testing.TB, name string, fields ...string) *object.Snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return snapshot.Packed()
+	return snapshot
 }
 
 // witness records the calls.
