@@ -25,7 +25,8 @@ const maxListed = 1000
 // initial contains the objects that were listed and that no worker has taken yet.
 type initial struct {
 	lists map[string]*list // by resource; nil if there were none since the last tick
-	// queued contains the objects of all lists that are in the queue of controller-runtime, and not urgent.
+	// queued contains the objects of all lists that are in the queue of controller-runtime, or enter it when they are not
+	// handled anymore, and are not urgent.
 	queued map[object.Key]struct{}
 	// most is the maximum number of objects since there were none.
 	most int
@@ -67,7 +68,7 @@ func (q *Queue) nextListed() (keys []object.Key) {
 		for l.queued < maxListed && len(l.keys) > 0 {
 			key := l.pop()
 			keys = append(keys, key)
-			if _, queued := q.initial.queued[key]; !queued && q.busy[key] == nil {
+			if _, queued := q.initial.queued[key]; !queued {
 				q.initial.queued[key] = struct{}{}
 				l.queued++
 			}
@@ -87,7 +88,7 @@ func (q *Queue) promoteSome() {
 	q.refill()
 }
 
-// nextUrgent removes the objects that become urgent now: those that are in the queue of controller-runtime already, and
+// nextUrgent removes the objects that become urgent now: those that wait in the queue of controller-runtime already, and
 // others.
 func (q *Queue) nextUrgent() (queued, others []object.Key) {
 	q.mu.Lock()
@@ -95,16 +96,21 @@ func (q *Queue) nextUrgent() (queued, others []object.Key) {
 	const ticks = int(initialWait / initialTick)
 	number := (q.initial.most + ticks - 1) / ticks
 	for key := range q.initial.queued {
-		if len(queued) == number {
+		if len(queued)+len(others) == number {
 			break
 		}
-		queued = append(queued, key)
+		if q.busy[key] == nil {
+			queued = append(queued, key)
+		} else {
+			others = append(others, key)
+		}
 		q.initial.remove(key)
 	}
-	for _, l := range q.initial.lists {
+	for resource, l := range q.initial.lists {
 		for len(queued)+len(others) < number && len(l.keys) > 0 {
 			others = append(others, l.pop())
 		}
+		q.initial.dropEmpty(resource)
 	}
 	if q.initial.number() == 0 {
 		q.initial = initial{}
@@ -159,10 +165,14 @@ func (i *initial) remove(key object.Key) {
 		return
 	}
 	delete(i.queued, key)
-	l := i.lists[key.Resource]
-	l.queued--
-	if l.queued == 0 && len(l.keys) == 0 {
-		delete(i.lists, key.Resource)
+	i.lists[key.Resource].queued--
+	i.dropEmpty(key.Resource)
+}
+
+// dropEmpty forgets the list of a resource when nothing is left of it.
+func (i *initial) dropEmpty(resource string) {
+	if l := i.lists[resource]; l.queued == 0 && len(l.keys) == 0 {
+		delete(i.lists, resource)
 	}
 }
 

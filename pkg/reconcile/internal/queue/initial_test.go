@@ -170,3 +170,23 @@ func TestListsThatFollowEachOtherAreNotMoreUrgent(t *testing.T) {
 		}
 	})
 }
+
+// An object that is handled when its turn comes is not left behind those that change all the time.
+func TestAListedObjectThatIsHandledBecomesUrgent(t *testing.T) {
+	inQueue(t, func(t *testing.T, q *Queue) {
+		listed := keysIn("as", 1)[0]
+		q.Add(listed)
+		_, _ = q.Get()
+		q.AddInitial(listed)
+		time.Sleep(2 * initialTick)
+		synctest.Wait()
+		for _, key := range keysIn("bs", 10) {
+			q.Add(key)
+		}
+		q.Done(listed)
+		synctest.Wait()
+		if names := takeAll(q, 3); !slices.Contains(names, listed.Name) {
+			t.Errorf("others are taken first: %v", names)
+		}
+	})
+}
