@@ -228,7 +228,8 @@ func TestMovesWriteNothingToObjects(t *testing.T) {
 		<-b.ended
 		c.leave()
 		m.locked(func() {
-			if reasons[stop.Moved] < 40 || reasons[stop.LeadershipLost] < 10 {
+			// About 50 and 30: by the uids, which are random.
+			if reasons[stop.Moved] < 20 || reasons[stop.LeadershipLost] < 10 {
 				t.Errorf("the daemons have stopped because of %v", reasons)
 			}
 		})
