@@ -139,7 +139,7 @@ func (c *Cycle) encodeStates(body *object.Body, limit int) (string, error) {
 // DecodeCycle decodes the text that EncodeCycle has stored for the object. It returns nil for
 // null, and fails if the text is no cycle.
 func DecodeCycle(body *object.Body, text string) (*Cycle, error) {
-	decoded, err := wire.ParseMapping(text)
+	decoded, err := wire.ParseMapping(text, nil)
 	if err != nil || decoded == nil {
 		return nil, err
 	}

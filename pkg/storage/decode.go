@@ -12,7 +12,7 @@ import (
 // DecodeBase decodes the text that EncodeBase or an operator of Kopf has stored for
 // the object. It returns nil for null, and fails if the text is not a JSON object.
 func DecodeBase(body *object.Body, text string) (object.Essence, error) {
-	decoded, err := wire.ParseMapping(text)
+	decoded, err := wire.ParseMapping(text, body.Raw())
 	if err != nil {
 		return nil, err
 	}

@@ -32,13 +32,65 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(sameDecoding)
 }
 
+// relatives are texts that are nearly equal.
+var relatives = []string{
+	`{"a":{"b":1,"c":"x"}}`, `{"a":{"b":1,"c":"y"}}`, `{"a":{"b":1.0,"c":"x"}}`, `{"a":{"b":true,"c":"x"}}`, `{"a":{"b":1}}`,
+	`{"a":{"b":1,"c":"x","d":null}}`, `{"a":{"c":"x","b":1}}`, `{"a":{"b":1,"b":1}}`, `{"a":{"b":1,"c":"\u0078"}}`, `{"a":{"b":1,"\u0063":"x"}}`,
+	`{"a":{"b":1,"\\u0063":"x"}}`, `{"a":[1,"x",{"b":[]}]}`, `{"a":[1,"x",{"b":[]},2]}`, `{"a":[1,"x"]}`, `{"a":[]}`, `{"a":{}}`, `{"a":null}`, `{"a":"{"}`,
+	`{"a":{"b":1,"c":"x"},"b":{"":"x"}}`, `{"a":{"":"","b":1,"c":"x"}}`,
+}
+
+// Whatever is known, the result is the same as without.
+func TestWhatIsKnownDoesNotChangeWhatIsDecoded(t *testing.T) {
+	texts := append(relatives, decodings...)
+	for _, known := range texts {
+		for _, text := range texts {
+			sameBeside(t, text, known)
+		}
+	}
+}
+
+func FuzzDecodeBesideKnown(f *testing.F) {
+	for i, text := range relatives {
+		f.Add(text, relatives[0])
+		f.Add(relatives[len(relatives)-1-i], text)
+	}
+	f.Fuzz(sameBeside)
+}
+
+func sameBeside(t *testing.T, text, known string) {
+	t.Helper()
+	beside, _ := ParseMapping(known, nil)
+	want, ok := ParseMapping(text, nil)
+	got, gotOK := ParseMapping(text, beside)
+	if gotOK != ok || !reflect.DeepEqual(got, want) {
+		t.Errorf("%s\nbeside %s became %#v\n                  not %#v", text, known, got, want)
+	}
+}
+
+func TestKnownPartsAreTaken(t *testing.T) {
+	known, _ := ParseMapping(`{"metadata":{"labels":{"a":"1"},"name":"x"},"spec":{"list":[1,2],"size":"large"}}`, nil)
+	got, _ := ParseMapping(`{"metadata":{"labels":{"a":"1"}},"spec":{"list":[1,2],"size":"large"}}`, known)
+	for _, field := range []Path{{"spec"}, {"metadata", "labels"}} {
+		ours, _ := Lookup(got, field)
+		theirs, _ := Lookup(known, field)
+		if !isSame(m(ours), m(theirs)) {
+			t.Errorf("%s was decoded again, although it is known", field)
+		}
+	}
+	text := `{"spec":{"list":[1,2],"size":"large"}}`
+	if allocations := testing.AllocsPerRun(100, func() { ParseMapping(text, known) }); allocations > 3 {
+		t.Errorf("decoding what is known took %v allocations", allocations)
+	}
+}
+
 func sameDecoding(t *testing.T, text string) {
 	t.Helper()
 	var want map[string]any
 	if !gjson.Valid(text) || !gjson.Parse(text).IsObject() || json.UnmarshalCaseSensitivePreserveInts([]byte(text), &want) != nil {
 		return
 	}
-	if got := decode([]byte(text)); !reflect.DeepEqual(got, want) {
+	if got := decode([]byte(text), nil); !reflect.DeepEqual(got, want) {
 		t.Errorf("%s\nbecame %#v\n   not %#v", text, got, want)
 	}
 }

@@ -36,7 +36,7 @@ func TestSnapshotsArePackedIfThatMakesThemSmaller(t *testing.T) {
 				t.Errorf("it came back as %v", got)
 			}
 			text := snapshot.json()
-			if decoded := decode(text); !Equal(decoded, want) || len(text) != snapshot.Size() {
+			if decoded := decode(text, nil); !Equal(decoded, want) || len(text) != snapshot.Size() {
 				t.Errorf("its text came back as %.100q, of %d bytes", text, snapshot.Size())
 			}
 		})

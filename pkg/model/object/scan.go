@@ -44,6 +44,27 @@ func (c *cursor) fields() iter.Seq[span] {
 	}
 }
 
+// items iterates over the list at the cursor, with the cursor at each item, which the caller must read.
+func (c *cursor) items() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		c.at++
+		for i := 0; ; i++ {
+			c.space()
+			if c.text[c.at] == ']' {
+				break
+			}
+			if !yield(i) {
+				return
+			}
+			c.space()
+			if c.text[c.at] == ',' {
+				c.at++
+			}
+		}
+		c.at++
+	}
+}
+
 // in returns a part of the text.
 func (c *cursor) in(s span) []byte { return c.text[s.from:s.to] }
 

@@ -108,11 +108,11 @@ func (s *Snapshot) json() []byte {
 // decode returns the decoded object, which shares nothing with the text.
 func (s *Snapshot) decode() map[string]any {
 	if s.size == 0 {
-		return decode(s.kept)
+		return decode(s.kept, nil)
 	}
 	var room [onStack]byte
 	text, _ := s2.Decode(room[:], s.kept)
-	return decode(text)
+	return decode(text, nil)
 }
 
 // Size returns the size of the object's JSON in bytes.

@@ -26,10 +26,10 @@ func Compact(value any) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// ParseMapping decodes a JSON object, which may come from another writer. It returns
-// nil for null.
-func ParseMapping(text string) (map[string]any, error) {
-	if mapping, ok := object.ParseMapping([]byte(text)); ok {
+// ParseMapping decodes a JSON object, which may come from another writer. Parts that are equal in the known mapping are
+// taken from there, as object.ParseMapping does. It returns nil for null.
+func ParseMapping(text string, known map[string]any) (map[string]any, error) {
+	if mapping, ok := object.ParseMapping(text, known); ok {
 		return mapping, nil
 	}
 	var decoded any
