@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"time"
 )
@@ -84,5 +85,8 @@ func (m *measurement) profile(name string) (end func() error, err error) {
 
 // profilePath returns the absolute path of a CPU profile.
 func (m *measurement) profilePath(name string) (string, error) {
+	if err := os.MkdirAll(m.profiles, 0o755); err != nil {
+		return "", err
+	}
 	return filepath.Abs(filepath.Join(m.profiles, m.role.Subject+"-"+name+".cpu"))
 }

@@ -75,4 +75,7 @@ type Restart struct {
 	Requests requests      `json:"requests"`
 	Memory   Memory        `json:"memory"`
 	Peak     int64         `json:"peakBytes"` // the most memory until then, without the program file
+	// FirstChange is how long it takes to handle an object that is created when another restart is ready. Zero if
+	// that was not measured.
+	FirstChange time.Duration `json:"firstChangeNanoseconds"`
 }

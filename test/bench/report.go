@@ -126,6 +126,9 @@ func (r report) restarted(out io.Writer) {
 	r.line(out, "writes", func(f figures) string { return fmt.Sprint(f.Restart.Requests.Writes) })
 	r.line(out, "memory with all objects", func(f figures) string { return mega(f.Restart.Memory.Resident) })
 	r.line(out, "the most memory until then", func(f figures) string { return mega(f.Restart.Peak) })
+	if slices.ContainsFunc(r.Subjects, func(f figures) bool { return f.Restart.FirstChange > 0 }) {
+		r.line(out, "the first change after", func(f figures) string { return milli(f.Restart.FirstChange) })
+	}
 }
 
 // compareWithGoals compares the figures with the goals, as far as the subjects allow.

@@ -79,7 +79,7 @@ func TestResidentsAreHandledAlready(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &measured); err != nil || len(measured.Subjects) != 1 {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	if f := measured.Subjects[0]; f.Restart.Requests.Writes != 0 || f.Create.WritesPerObject != 3 || f.Update.WritesPerObject != 2 {
+	if f := measured.Subjects[0]; f.Restart.Requests.Writes != 0 || f.Restart.FirstChange <= 0 || f.Create.WritesPerObject != 3 || f.Update.WritesPerObject != 2 {
 		t.Errorf("got %+v", f)
 	}
 }
