@@ -1,13 +1,15 @@
 package object
 
 import (
+	"bytes"
+
 	"github.com/tidwall/gjson"
 )
 
 // header contains the fields that a snapshot provides without decoding, and the location
-// of the field that it removes.
+// of the field that it removes. The texts are parts of that of the object.
 type header struct {
-	name, namespace, uid, resourceVersion string
+	name, namespace, uid, resourceVersion []byte
 	// managed is the location of managedFields, including an adjacent comma.
 	managed span
 }
@@ -51,8 +53,25 @@ func (h *header) read(c *cursor) {
 	}
 }
 
+// identity returns the texts that differ from object to object, in one piece of memory: there are many objects, and the
+// garbage collector visits each piece.
+func (h *header) identity() (name, uid, resourceVersion string) {
+	var room [256]byte
+	text := append(append(append(room[:0], h.name...), h.uid...), h.resourceVersion...)
+	all := string(text)
+	toUID := len(h.name)
+	toVersion := toUID + len(h.uid)
+	return all[:toUID], all[toUID:toVersion], all[toVersion:]
+}
+
 // scalarText reads a string, or the text of another value.
-func (c *cursor) scalarText() string { return gjson.ParseBytes(c.value()).String() }
+func (c *cursor) scalarText() []byte {
+	text := c.value()
+	if text[0] == '"' && bytes.IndexByte(text, '\\') < 0 {
+		return text[1 : len(text)-1]
+	}
+	return []byte(gjson.ParseBytes(text).String())
+}
 
 // fieldSpan returns the span of the field that the cursor has just read, beginning at the
 // end of the previous field. It includes one adjacent comma.

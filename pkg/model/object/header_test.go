@@ -6,32 +6,35 @@ import (
 	"testing"
 )
 
+// names has what a snapshot provides without decoding.
+type names struct{ name, namespace, uid, resourceVersion string }
+
 func TestHeaderIsReadWithoutDecoding(t *testing.T) {
 	tests := map[string]struct {
 		text string
-		want header // without managed
+		want names
 		json string
 	}{
 		"everything is there": {
 			`{"kind":"A","metadata":{"name":"n","namespace":"s","resourceVersion":"7","uid":"u"},"spec":{"name":"x"}}`,
-			header{name: "n", namespace: "s", uid: "u", resourceVersion: "7"},
+			names{name: "n", namespace: "s", uid: "u", resourceVersion: "7"},
 			`{"kind":"A","metadata":{"name":"n","namespace":"s","resourceVersion":"7","uid":"u"},"spec":{"name":"x"}}`,
 		},
-		"nothing is there":          {`{}`, header{}, `{}`},
-		"metadata is no mapping":    {`{"metadata":[{"name":"n"}]}`, header{}, `{"metadata":[{"name":"n"}]}`},
-		"metadata is a null":        {`{"metadata":null}`, header{}, `{"metadata":null}`},
-		"fields of the same name":   {`{"a":{"name":"x"},"metadata":{"labels":{"uid":"y"},"name":"n"}}`, header{name: "n"}, `{"a":{"name":"x"},"metadata":{"labels":{"uid":"y"},"name":"n"}}`},
-		"a number for a name":       {`{"metadata":{"name":12}}`, header{name: "12"}, `{"metadata":{"name":12}}`},
-		"a null for a name":         {`{"metadata":{"name":null}}`, header{}, `{"metadata":{"name":null}}`},
-		"an escape in the name":     {`{"metadata":{"name":"a\"\\\u00e9"}}`, header{name: "a\"\\é"}, `{"metadata":{"name":"a\"\\\u00e9"}}`},
-		"quotes and braces in text": {`{"metadata":{"annotations":{"a":"{\"}\\"},"name":"n"}}`, header{name: "n"}, `{"metadata":{"annotations":{"a":"{\"}\\"},"name":"n"}}`},
-		"managedFields in between":  {`{"metadata":{"labels":{},"managedFields":[{"a":"]"}],"name":"n"}}`, header{name: "n"}, `{"metadata":{"labels":{},"name":"n"}}`},
-		"managedFields first":       {`{"metadata":{"managedFields":[{}],"name":"n"}}`, header{name: "n"}, `{"metadata":{"name":"n"}}`},
-		"managedFields last":        {`{"metadata":{"name":"n","managedFields":[{}]}}`, header{name: "n"}, `{"metadata":{"name":"n"}}`},
-		"managedFields alone":       {`{"metadata":{"managedFields":[{}]}}`, header{}, `{"metadata":{}}`},
+		"nothing is there":          {`{}`, names{}, `{}`},
+		"metadata is no mapping":    {`{"metadata":[{"name":"n"}]}`, names{}, `{"metadata":[{"name":"n"}]}`},
+		"metadata is a null":        {`{"metadata":null}`, names{}, `{"metadata":null}`},
+		"fields of the same name":   {`{"a":{"name":"x"},"metadata":{"labels":{"uid":"y"},"name":"n"}}`, names{name: "n"}, `{"a":{"name":"x"},"metadata":{"labels":{"uid":"y"},"name":"n"}}`},
+		"a number for a name":       {`{"metadata":{"name":12}}`, names{name: "12"}, `{"metadata":{"name":12}}`},
+		"a null for a name":         {`{"metadata":{"name":null}}`, names{}, `{"metadata":{"name":null}}`},
+		"an escape in the name":     {`{"metadata":{"name":"a\"\\\u00e9"}}`, names{name: "a\"\\é"}, `{"metadata":{"name":"a\"\\\u00e9"}}`},
+		"quotes and braces in text": {`{"metadata":{"annotations":{"a":"{\"}\\"},"name":"n"}}`, names{name: "n"}, `{"metadata":{"annotations":{"a":"{\"}\\"},"name":"n"}}`},
+		"managedFields in between":  {`{"metadata":{"labels":{},"managedFields":[{"a":"]"}],"name":"n"}}`, names{name: "n"}, `{"metadata":{"labels":{},"name":"n"}}`},
+		"managedFields first":       {`{"metadata":{"managedFields":[{}],"name":"n"}}`, names{name: "n"}, `{"metadata":{"name":"n"}}`},
+		"managedFields last":        {`{"metadata":{"name":"n","managedFields":[{}]}}`, names{name: "n"}, `{"metadata":{"name":"n"}}`},
+		"managedFields alone":       {`{"metadata":{"managedFields":[{}]}}`, names{}, `{"metadata":{}}`},
 		"pretty text": {
 			"\n{ \"metadata\" : {\n \"managedFields\" : [ ] ,\n \"name\" : \"n\" } ,\n \"spec\" : 1.5e3 }\n",
-			header{name: "n"},
+			names{name: "n"},
 			`{"metadata":{"name":"n"},"spec":1.5e3}`,
 		},
 	}
@@ -41,7 +44,7 @@ func TestHeaderIsReadWithoutDecoding(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := header{name: s.GetName(), namespace: s.GetNamespace(), uid: string(s.GetUID()), resourceVersion: s.GetResourceVersion()}
+			got := names{name: s.GetName(), namespace: s.GetNamespace(), uid: string(s.GetUID()), resourceVersion: s.GetResourceVersion()}
 			if got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}

@@ -44,13 +44,14 @@ func ParseSnapshot(data []byte) (*Snapshot, error) {
 		return nil, fmt.Errorf("object %s: %w", header.name, err)
 	}
 	kept, size := pack(compact)
+	name, uid, resourceVersion := header.identity()
 	return &Snapshot{
 		kept:            kept,
 		size:            size,
-		namespace:       unique.Make(header.namespace),
-		name:            header.name,
-		uid:             types.UID(header.uid),
-		resourceVersion: header.resourceVersion,
+		namespace:       unique.Make(string(header.namespace)),
+		name:            name,
+		uid:             types.UID(uid),
+		resourceVersion: resourceVersion,
 	}, nil
 }
 
