@@ -31,96 +31,116 @@ func ParseMapping(text string, known map[string]any) (mapping map[string]any, ok
 func decode(text []byte, known map[string]any) map[string]any {
 	c := &cursor{text: text}
 	c.space()
-	return c.mapping(known)
+	mapping, _ := c.mapping(known)
+	return mapping
 }
 
-// decode decodes the value at the cursor, or returns the known one if it is equal.
-func (c *cursor) decode(known any) any {
-	if known != nil {
-		begin := c.at
-		if c.equals(known) {
-			return known
-		}
-		c.at = begin
-	}
+// decode decodes the value at the cursor. If it is equal to the known one, it returns that.
+func (c *cursor) decode(known any) (value any, isKnown bool) {
 	switch c.text[c.at] {
 	case '{':
-		mapping, _ := known.(map[string]any)
-		return c.mapping(mapping)
+		expected, _ := known.(map[string]any)
+		return c.mapping(expected)
 	case '[':
-		return c.list()
+		expected, _ := known.([]any)
+		if list, isKnown := c.list(expected); !isKnown {
+			return list, false
+		}
+		return known, true
 	case '"':
-		return unquote(c.value())
+		text := c.value()
+		if expected, ok := known.(string); ok && isQuoted(text, expected) {
+			return known, true
+		}
+		return unquote(text), false
 	case 't', 'f':
-		return c.value()[0] == 't'
+		value = c.value()[0] == 't'
 	case 'n':
 		c.value()
-		return nil
 	default:
-		return decodeNumber(c.value())
+		value = decodeNumber(c.value())
 	}
+	return value, value == known
 }
 
-func (c *cursor) mapping(known map[string]any) map[string]any {
+// mapping decodes a mapping. It returns the known one only if the keys in the text are sorted, as those are that this
+// project stores: then no key is there twice.
+func (c *cursor) mapping(known map[string]any) (mapping map[string]any, isKnown bool) {
+	begin := *c
+	if known == nil {
+		mapping = map[string]any{}
+	}
+	var last []byte
+	same := 0 // the number of fields at the beginning that are those of the known mapping
+	for at := range c.fields() {
+		key := c.in(at)
+		expected, exists := known[string(key[1:len(key)-1])]
+		value, isKnown := c.decode(expected)
+		if mapping == nil && exists && isKnown && isNextKey(last, key) {
+			last = key
+			same++
+			continue
+		}
+		if mapping == nil {
+			mapping = begin.firstFields(same, known)
+		}
+		mapping[unquoteKey(key)] = value
+	}
+	switch {
+	case mapping != nil:
+		return mapping, false
+	case same == len(known):
+		return known, true
+	}
+	return begin.firstFields(same, known), false
+}
+
+// isNextKey reports whether the raw key is the next one in the order of keys, and has no escapes.
+func isNextKey(last, key []byte) bool {
+	return bytes.Compare(last, key) < 0 && bytes.IndexByte(key, '\\') < 0
+}
+
+// firstFields returns the first fields of the mapping at the cursor, which are those of the known one.
+func (c *cursor) firstFields(number int, known map[string]any) map[string]any {
 	mapping := map[string]any{}
-	for key := range c.fields() {
-		name := unquoteKey(c.in(key))
-		mapping[name] = c.decode(known[name])
+	for at := range c.fields() {
+		if len(mapping) == number {
+			break
+		}
+		key := unquoteKey(c.in(at))
+		mapping[key] = known[key]
 	}
 	return mapping
 }
 
-func (c *cursor) list() []any {
-	list := []any{}
+func (c *cursor) list(known []any) (list []any, isKnown bool) {
+	if known == nil {
+		list = []any{}
+	}
+	same := 0
 	for range c.items() {
-		list = append(list, c.decode(nil))
-	}
-	return list
-}
-
-// equals reads the value at the cursor, and reports whether its decoded form is the known one. If it is
-// not, the cursor stays within the value. A mapping must be sorted by its keys, as those are that were
-// stored by this project: then no key is there twice.
-func (c *cursor) equals(known any) bool {
-	switch first := c.text[c.at]; known := known.(type) {
-	case map[string]any:
-		return first == '{' && c.equalsMapping(known)
-	case []any:
-		return first == '[' && c.equalsList(known)
-	case string:
-		return first == '"' && isQuoted(c.value(), known)
-	case int64, float64, bool:
-		return first != '{' && first != '[' && first != '"' && c.decode(nil) == known
-	}
-	return false
-}
-
-func (c *cursor) equalsMapping(known map[string]any) bool {
-	count := 0
-	var last []byte
-	for at := range c.fields() {
-		key := c.in(at)
-		key = key[1 : len(key)-1]
-		value, ok := known[string(key)]
-		isNext := count == 0 || bytes.Compare(last, key) < 0
-		if !ok || !isNext || bytes.IndexByte(key, '\\') >= 0 || !c.equals(value) {
-			return false
+		var expected any
+		exists := same < len(known)
+		if exists {
+			expected = known[same]
 		}
-		last = key
-		count++
-	}
-	return count == len(known)
-}
-
-func (c *cursor) equalsList(known []any) bool {
-	count := 0
-	for range c.items() {
-		if count == len(known) || !c.equals(known[count]) {
-			return false
+		value, isKnown := c.decode(expected)
+		if list == nil && exists && isKnown {
+			same++
+			continue
 		}
-		count++
+		if list == nil {
+			list = append([]any{}, known[:same]...)
+		}
+		list = append(list, value)
 	}
-	return count == len(known)
+	switch {
+	case list != nil:
+		return list, false
+	case same == len(known):
+		return known, true
+	}
+	return append([]any{}, known[:same]...), false
 }
 
 // isQuoted reports whether the text is the string in quotes.
