@@ -56,9 +56,9 @@ type Config struct {
 
 // Validity reports whether the Lease of a shard is held. It is safe for concurrent use.
 type Validity interface {
-	// Valid reports whether no other replica can hold the shard: this one has renewed its Lease within LeaseDuration. It
-	// is false after the process was frozen for longer, before anything else can notice that. Once it is false, it stays
-	// so, and the Lease is lost. It takes no locks.
+	// Valid reports whether no other replica can hold the shard, now and for some moments: this one has renewed its Lease within
+	// RenewDeadline. It is false after the process was frozen for longer, before anything else can notice that. Once it is
+	// false, it stays so, and the Lease is lost. It takes no locks.
 	Valid() bool
 	// Lost returns a channel that is closed when the Lease is lost.
 	Lost() <-chan struct{}

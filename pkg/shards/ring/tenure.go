@@ -54,12 +54,14 @@ type tenure struct {
 
 var _ Validity = &tenure{}
 
-// Valid reports whether the Lease is held.
+// Valid reports whether the Lease is held. It does not until the end of the LeaseDuration: a call that may begin now can begin
+// some moments later, on a busy machine.
 func (t *tenure) Valid() bool {
+	limit := t.ring.config.RenewDeadline
 	switch {
 	case t.isLost() || t.expired.Load():
 		return false
-	case t.renewed.isWithin(t.ring.duration) && t.ring.gateSeen.isWithin(t.ring.duration):
+	case t.renewed.isWithin(limit) && t.ring.gateSeen.isWithin(limit):
 		return true
 	}
 	t.expired.Store(true)
