@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -11,7 +10,7 @@ import (
 )
 
 // Objects that were listed wait while there are others, which have just changed, but not for
-// longer than initialWait: at every tick, some of them become as urgent as the others. So a
+// longer than initialWait: at every tick, some of them become as urgent as the others, at most maxListed of a resource. So a
 // list of thousands of objects neither delays a change nor is delayed for ever.
 const (
 	initialWait = 55 * time.Second
@@ -82,42 +81,36 @@ func (q *Queue) promoteSome() {
 	if q.ShuttingDown() {
 		return
 	}
-	queued, others := q.nextUrgent()
+	queued, busy := q.nextUrgent()
 	q.join(queued...)
-	q.AddWithOpts(priorityqueue.AddOpts{}, others...)
+	q.AddWithOpts(priorityqueue.AddOpts{}, busy...)
 	q.refill()
 }
 
-// nextUrgent removes the objects that become urgent now: those that wait in the queue of controller-runtime already, and
-// others.
-func (q *Queue) nextUrgent() (queued, others []object.Key) {
+// nextUrgent removes the objects that become urgent now: those that wait in the queue of controller-runtime, and those that
+// enter it when they are not handled anymore.
+func (q *Queue) nextUrgent() (queued, busy []object.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	const ticks = int(initialWait / initialTick)
 	number := (q.initial.most + ticks - 1) / ticks
 	for key := range q.initial.queued {
-		if len(queued)+len(others) == number {
+		if len(queued)+len(busy) == number {
 			break
 		}
 		if q.busy[key] == nil {
 			queued = append(queued, key)
 		} else {
-			others = append(others, key)
+			busy = append(busy, key)
 		}
 		q.initial.remove(key)
-	}
-	for resource, l := range q.initial.lists {
-		for len(queued)+len(others) < number && len(l.keys) > 0 {
-			others = append(others, l.pop())
-		}
-		q.initial.dropEmpty(resource)
 	}
 	if q.initial.number() == 0 {
 		q.initial = initial{}
 	} else {
 		time.AfterFunc(initialTick, q.promoteSome)
 	}
-	return queued, others
+	return queued, busy
 }
 
 // number returns how many objects there are.
@@ -133,9 +126,9 @@ func (i *initial) number() int {
 func (i *initial) add(keys []object.Key) {
 	for len(keys) > 0 {
 		resource := keys[0].Resource
-		end := slices.IndexFunc(keys, func(key object.Key) bool { return key.Resource != resource })
-		if end < 0 {
-			end = len(keys)
+		end := 1
+		for end < len(keys) && keys[end].Resource == resource {
+			end++
 		}
 		if l := i.list(resource); len(l.keys) == 0 {
 			l.keys = keys[:end:end]
@@ -165,14 +158,10 @@ func (i *initial) remove(key object.Key) {
 		return
 	}
 	delete(i.queued, key)
-	i.lists[key.Resource].queued--
-	i.dropEmpty(key.Resource)
-}
-
-// dropEmpty forgets the list of a resource when nothing is left of it.
-func (i *initial) dropEmpty(resource string) {
-	if l := i.lists[resource]; l.queued == 0 && len(l.keys) == 0 {
-		delete(i.lists, resource)
+	l := i.lists[key.Resource]
+	l.queued--
+	if l.queued == 0 && len(l.keys) == 0 {
+		delete(i.lists, key.Resource)
 	}
 }
 

@@ -159,6 +159,7 @@ func TestAListedObjectThatIsHandledIsHandledAgain(t *testing.T) {
 func TestListsThatFollowEachOtherAreNotMoreUrgent(t *testing.T) {
 	inQueue(t, func(t *testing.T, q *Queue) {
 		for range 3 {
+			q.AddInitial()
 			q.AddInitial(keysIn("bs", 1)...)
 			takeAll(q, 1)
 		}
@@ -171,22 +172,96 @@ func TestListsThatFollowEachOtherAreNotMoreUrgent(t *testing.T) {
 	})
 }
 
-// An object that is handled when its turn comes is not left behind those that change all the time.
-func TestAListedObjectThatIsHandledBecomesUrgent(t *testing.T) {
+// An object is not left behind those that change all the time, even if it is handled when its turn comes.
+func TestAListedObjectBecomesUrgent(t *testing.T) {
+	for name, isBusy := range map[string]bool{"it waits": false, "it is handled": true} {
+		t.Run(name, func(t *testing.T) {
+			inQueue(t, func(t *testing.T, q *Queue) {
+				listed := keysIn("as", 1)[0]
+				if isBusy {
+					q.Add(listed)
+					_, _ = q.Get()
+				}
+				q.AddInitial(listed)
+				time.Sleep(2 * initialTick)
+				synctest.Wait()
+				for _, key := range keysIn("bs", 10) {
+					q.Add(key)
+				}
+				if isBusy {
+					q.Done(listed)
+				}
+				synctest.Wait()
+				if names := takeAll(q, 3); !slices.Contains(names, listed.Name) {
+					t.Errorf("others are taken first: %v", names)
+				}
+			})
+		})
+	}
+}
+
+func TestAListedObjectThatIsHandledApartIsNotHandedOut(t *testing.T) {
 	inQueue(t, func(t *testing.T, q *Queue) {
-		listed := keysIn("as", 1)[0]
-		q.Add(listed)
-		_, _ = q.Get()
-		q.AddInitial(listed)
-		time.Sleep(2 * initialTick)
+		w := taking(t, q)
+		q.Add(keyOf("a"))
+		w.expect(0, "a")
+		q.Detach(keyOf("a"))
+		q.Done(keyOf("a"))
+		q.AddInitial(keyOf("a"))
+		w.expect(2 * initialWait)
+		q.Release(keyOf("a"), 0)
+		w.expect(0, "a")
+	})
+}
+
+// Objects that become urgent leave their places to the next ones, although nothing is taken.
+func TestTheQueueBelowStaysFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		q.AddInitial(keysIn("as", 5*maxListed)...)
+		const ticks, urgent = 4, 23 // per tick: 5,000 objects in 220 ticks
+		time.Sleep(ticks*initialTick + 1)
 		synctest.Wait()
-		for _, key := range keysIn("bs", 10) {
-			q.Add(key)
+		if got := q.Len(); got != maxListed+ticks*urgent {
+			t.Errorf("%d are in the queue below", got)
 		}
-		q.Done(listed)
-		synctest.Wait()
-		if names := takeAll(q, 3); !slices.Contains(names, listed.Name) {
-			t.Errorf("others are taken first: %v", names)
+		q.ShutDown()
+		time.Sleep(initialWait)
+		if left := q.initial.number(); left != 5*maxListed-ticks*urgent {
+			t.Errorf("%d are left after the end", left)
 		}
 	})
+}
+
+func TestListsOfAResourceAreAddedUp(t *testing.T) {
+	inQueue(t, func(t *testing.T, q *Queue) {
+		keys := keysIn("as", 4*maxListed)
+		q.AddInitial(slices.Clone(keys[:2*maxListed])...)
+		q.AddInitial(slices.Clone(keys[2*maxListed:])...)
+		q.AddInitial(keys[:maxListed]...) // once more, while they wait
+		taken := takeAll(q, len(keys))
+		slices.Sort(taken)
+		if got := len(slices.Compact(taken)); got != len(keys) {
+			t.Errorf("%d of %d were taken", got, len(keys))
+		}
+		for len(q.initial.lists) > 0 && q.Len() > 0 {
+			takeAll(q, 1)
+		}
+		if q.initial.number() > 0 || len(q.initial.lists) > 0 {
+			t.Errorf("%v is left", q.initial)
+		}
+	})
+}
+
+func TestAListIsKeptWhileObjectsAreLeft(t *testing.T) {
+	i := &initial{}
+	i.add(keysIn("as", 2))
+	l := i.lists["as"]
+	key := l.pop()
+	i.queued[key] = struct{}{}
+	l.queued++
+	i.remove(key)
+	if i.number() != 1 || i.lists["as"] != l {
+		t.Errorf("got %v", i)
+	}
 }
