@@ -10,7 +10,8 @@ import (
 )
 
 // DecodeBase decodes the text that EncodeBase or an operator of Kopf has stored for
-// the object. It returns nil for null, and fails if the text is not a JSON object.
+// the object. It returns nil for null, and fails if the text is not a JSON object. The essence is
+// read-only, and may share its parts with the body.
 func DecodeBase(body *object.Body, text string) (object.Essence, error) {
 	decoded, err := wire.ParseMapping(text, body.Raw())
 	if err != nil {
