@@ -63,6 +63,7 @@ func (p *pass) newRunner(c *cycle, progress *call.Progress) *call.Runner {
 			return ctx, arguments, span
 		},
 		Leave: func() { p.leave(c) }, Enter: func() { p.enter(c) },
+		Interrupted: p.interrupted,
 	}
 }
 
@@ -106,8 +107,8 @@ func (p *pass) startCalls(c *cycle) {
 			runner.Essences = essencesOf(c.packed)
 		}
 		runner.BeforeAttempt = func(context.Context) error {
-			if p.isInterrupted() {
-				return errInterrupted
+			if err := p.interrupted(); err != nil {
+				return err
 			}
 			return p.checkpoint(p.writes(), c, runner)
 		}
@@ -115,21 +116,22 @@ func (p *pass) startCalls(c *cycle) {
 	}
 	if runner := c.calls.runner; runner != nil {
 		runner.BeforeAttempt = func(context.Context) error {
-			switch {
-			case p.isInterrupted():
-				return errInterrupted
-			case runner.Attempts > 0 && time.Since(p.began) >= p.engine.Settings.Execution.CheckpointInterval:
+			if runner.Attempts > 0 && time.Since(p.began) >= p.engine.Settings.Execution.CheckpointInterval {
 				return errTakeTurns
-			default:
-				return nil
 			}
+			return p.interrupted()
 		}
 		runner.Start(p.term.calls, c.calls.Handlers)
 	}
 }
 
-// isInterrupted reports whether no handler of the object must be called anymore in this term.
-func (p *pass) isInterrupted() bool { return p.term.isStopping() || p.term.tenure.isOver() }
+// interrupted returns an error if no handler of the object must be called anymore in this term.
+func (p *pass) interrupted() error {
+	if p.term.isStopping() || p.term.tenure.isOver() {
+		return errInterrupted
+	}
+	return nil
+}
 
 // runners returns what calls the handlers of the plan.
 func (c *cycle) runners() []*call.Runner {

@@ -69,6 +69,7 @@ func (w *world) begin(handlers registry.Handlers) (*call.Runner, *call.Progress)
 	runner := &call.Runner{
 		Cause: &handler.Cause{Reason: w.reason, CallContext: handler.CallContext{Body: object.NewBody(w.body)}}, Progress: progress,
 		Lifecycle: w.lifecycle, Backoff: w.backoff, Slots: call.NewSlots(1, func(object.Key) {}), Leave: func() {}, Enter: func() {},
+		Interrupted: func() error { return nil },
 		BeforeAttempt: func(ctx context.Context) error {
 			if w.before != nil {
 				return w.before(ctx)

@@ -50,6 +50,34 @@ func TestRunEndsWithinASubhandler(t *testing.T) {
 	}
 }
 
+// The run ends at the last moment before the code of a handler.
+func TestRunEndsBeforeACall(t *testing.T) {
+	stop := errors.New("stop")
+	for name, at := range map[string]int{"of a handler": 1, "of a sub-handler": 2} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				a := w.handler("a", parent(subs{"x": failing(0, nil)}))
+				runner, progress := w.begin([]*handler.Declaration{a})
+				asked := 0
+				runner.Interrupted = func() error {
+					if asked++; asked == at {
+						return stop
+					}
+					return nil
+				}
+				err := runner.Run(t.Context(), []*handler.Declaration{a})
+				w.store(progress)
+				if !errors.Is(err, stop) || runner.Attempts != 0 || w.stored["a/x"] != nil && w.stored["a/x"].Retries != 0 {
+					t.Errorf("got %v, %d attempts, %+v", err, runner.Attempts, w.stored)
+				}
+				w.expect()
+				w.cycle(a)
+				w.expect("0s a/x: succeeded", "0s a: succeeded")
+			})
+		})
+	}
+}
+
 func TestCanceledSubhandlerAttemptDoesNotCount(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -67,6 +67,9 @@ type Runner struct {
 	// BeforeAttempt is called before every attempt with the context of the run, while
 	// Edits holds the edits of all earlier attempts. An error ends the run.
 	BeforeAttempt func(ctx context.Context) error
+	// Interrupted is asked at the last moment before the code of a handler runs: the goroutine can have waited for a
+	// processor, or for a write of BeforeAttempt. An error ends the run, and the attempt does not count.
+	Interrupted func() error
 	// Prepare returns the context of one call, the CallContext for its arguments, and the end of the span
 	// that the context has; nil without a span.
 	Prepare func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext, EndSpan)
@@ -299,8 +302,14 @@ func (r *Runner) begin(ctx context.Context, d *handler.Declaration, ancestors []
 // Make calls the handler, unless one of its limits is exceeded. A handler that ends the
 // goroutine has failed: call End in another one then.
 func (c *Call) Make() {
+	if !c.attempt.Allowed() {
+		return
+	}
+	if err := c.runner.Interrupted(); err != nil {
+		c.err = &handler.Interruption{Err: err}
+		return
+	}
 	switch {
-	case !c.attempt.Allowed():
 	case len(c.subs.ancestors) > 0: // the goroutine belongs to the call of the parent
 		_, c.err = c.subs.parent.CallIsolated(c.ctx, c.change)
 	default:

@@ -39,6 +39,8 @@ type world struct {
 	wake func() // of the last daemon that follows something
 	// refuses is set while no call may begin.
 	refuses bool
+	// admitted is the number of questions after which refuses is set for one question.
+	admitted int
 }
 
 var _ daemons.Host = (*world)(nil)
@@ -64,6 +66,10 @@ func (w *world) note(format string, args ...any) {
 func (w *world) CanCall() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.admitted > 0 {
+		w.admitted--
+		return w.admitted > 0
+	}
 	return !w.refuses
 }
 

@@ -17,7 +17,7 @@ import (
 // goroutines, and without a lock: they may block, and may call the Group.
 type Host interface {
 	// CanCall reports whether a call may begin now: no other process may handle the object. Other than the other methods,
-	// it is called with a lock held.
+	// it is also called with a lock held.
 	CanCall() bool
 	// Prepare returns the context of one call of a handler, and the CallContext for
 	// its arguments. The CallContext is live; its patch is not used.

@@ -69,6 +69,9 @@ func (r *run) callHandler() {
 		failure = nil // the time of the run is looked for
 	case !r.attempt.Allowed():
 		failure = nil // the attempt knows which limit is exceeded
+	case !r.worker.group.currentHost().CanCall():
+		failure = errRefused
+		return
 	default:
 		_, failure = r.worker.handler.Call(r.ctx, r.call)
 	}
@@ -76,6 +79,10 @@ func (r *run) callHandler() {
 		failure = r.decideNext(failure)
 	}
 }
+
+// errRefused ends an attempt that must not begin anymore: the goroutine has waited for a processor since it was found that it
+// could. It does not count.
+var errRefused = errors.New("another process may handle the object")
 
 // isUnplanned reports whether the time of the next run is unknown, and must be looked for: there is no call.
 func (r *run) isUnplanned() bool { return r.worker.handler.Schedule != nil && r.call.Run == nil }
@@ -145,6 +152,12 @@ func (r *run) endSpan(o call.Outcome, counts bool) {
 // the outcome. Failures are reported before the edit is written, which can take long;
 // the success of a daemon is reported after that.
 func (r *run) processResult(failure error) call.Outcome {
+	if errors.Is(failure, errRefused) {
+		r.worker.attempts.Cancel(&r.attempt)
+		outcome := call.Outcome{Err: failure, Delay: refusalPause}
+		r.endSpan(outcome, false)
+		return outcome
+	}
 	var result any
 	if failure == nil {
 		result, failure = call.NormalizeResult(r.call.Result())

@@ -43,6 +43,42 @@ func TestNoCallBeginsWhileTheHostRefuses(t *testing.T) {
 	})
 }
 
+// A call is due, but its goroutine waits for a processor until another process may handle the object. The attempt does not
+// count.
+func TestCallsThatComeTooLateAreMadeLater(t *testing.T) {
+	once := handler.Retries(1)
+	tests := map[string]struct {
+		declare func(w *world) *handler.Declaration
+		want    []string
+	}{
+		"a timer": {func(w *world) *handler.Declaration {
+			return w.timer("a", noting(w), handler.Interval(10*time.Second), once)
+		}, []string{"1s call 0", "11s call 0"}},
+		"a daemon": {func(w *world) *handler.Declaration { return w.daemon("a", noting(w), once) }, []string{"1s call 0", "1s a: ended", "1s pass"}},
+		"a timer that decides its interval": {func(w *world) *handler.Declaration {
+			return w.timer("a", noting(w), handler.IntervalFunc(func(*handler.Call) time.Duration { return 10 * time.Second }), once)
+		}, []string{"1s call 0", "11s call 0"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(_ *testing.T, w *world) {
+				w.admitted = 2
+				w.match(test.declare(w))
+				w.until(15)
+				w.expect(test.want...)
+			})
+		})
+	}
+}
+
+// noting returns a handler that notes its attempts.
+func noting(w *world) func(context.Context, *handler.Call) error {
+	return func(_ context.Context, c *handler.Call) error {
+		w.note("call %d", c.Attempt.Retry)
+		return nil
+	}
+}
+
 func TestInvalidResultsAreErrors(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		w.match(w.timer("a", func(_ context.Context, tick *handler.Call) error {

@@ -235,6 +235,13 @@ func TestTheQueueBelowStaysFull(t *testing.T) {
 
 func TestListsOfAResourceAreAddedUp(t *testing.T) {
 	inQueue(t, func(t *testing.T, q *Queue) {
+		few := keysIn("as", 2)
+		q.AddInitial(few...)
+		q.AddInitial(few...)
+		takeAll(q, len(few))
+		if len(q.initial.lists) > 0 {
+			t.Errorf("%v is left of a list that came twice", q.initial)
+		}
 		keys := keysIn("as", 4*maxListed)
 		q.AddInitial(slices.Clone(keys[:2*maxListed])...)
 		q.AddInitial(slices.Clone(keys[2*maxListed:])...)

@@ -108,8 +108,8 @@ func (l *line) run(size int64, failing string, order []handler.ChangeOption) {
 	runner := &call.Runner{
 		Cause: &handler.Cause{Reason: c.Reason, CallContext: handler.CallContext{Body: l.body}}, Progress: c.Progress,
 		Lifecycle: lifecycles.AllAtOnce, Slots: call.NewSlots(1, func(object.Key) {}), Leave: func() {}, Enter: func() {},
-		BeforeAttempt: func(context.Context) error { return nil },
-		AfterAttempt:  func(context.Context, *handler.Declaration, call.Outcome) {},
+		BeforeAttempt: func(context.Context) error { return nil }, Interrupted: func() error { return nil },
+		AfterAttempt: func(context.Context, *handler.Declaration, call.Outcome) {},
 		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.CallContext, call.EndSpan) {
 			return ctx, handler.CallContext{Body: l.body}, nil
 		},
