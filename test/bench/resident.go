@@ -13,9 +13,15 @@ import (
 // residentSteps returns the steps for an operator with many objects that are handled already and never change. What
 // is measured is the work on others.
 func residentSteps(m *measurement) []step {
-	return append([]step{{"start", m.start}, {"template", m.template}, {"resident", m.createResidents}, {"restart", m.restart},
-		{"first change", m.firstChange}, {"warm up", m.warm}},
-		changeSteps(m)[2:5]...)
+	steps := []step{
+		{"start", m.start},
+		{"template", m.template},
+		{"resident", m.createResidents},
+		{"restart", m.restart},
+		{"first change", m.firstChange},
+		{"warm up", m.warm},
+	}
+	return append(steps, changeSteps(m)[2:5]...)
 }
 
 // firstResident is the number of the first one, above those of all other objects.

@@ -2,6 +2,7 @@ package object
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -42,7 +43,7 @@ var relatives = []string{
 
 // Whatever is known, the result is the same as without.
 func TestWhatIsKnownDoesNotChangeWhatIsDecoded(t *testing.T) {
-	texts := append(relatives, decodings...)
+	texts := slices.Concat(relatives, decodings)
 	for _, known := range texts {
 		for _, text := range texts {
 			sameBeside(t, text, known)

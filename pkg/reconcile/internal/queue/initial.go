@@ -81,22 +81,28 @@ func (q *Queue) promoteSome() {
 	if q.ShuttingDown() {
 		return
 	}
-	q.join(q.nextUrgent()...)
+	queued, busy := q.nextUrgent()
+	q.join(queued...)
+	q.AddWithOpts(priorityqueue.AddOpts{}, busy...)
 	q.refill()
 }
 
-// nextUrgent removes the objects that become urgent now. Some are being handled: the queue of controller-runtime keeps their
-// priority until then.
-func (q *Queue) nextUrgent() (keys []object.Key) {
+// nextUrgent removes the objects that become urgent now: those that wait in the queue of controller-runtime, and those that
+// enter it when they are not handled anymore.
+func (q *Queue) nextUrgent() (queued, busy []object.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	const ticks = int(initialWait / initialTick)
 	number := (q.initial.most + ticks - 1) / ticks
 	for key := range q.initial.queued {
-		if len(keys) == number {
+		if len(queued)+len(busy) == number {
 			break
 		}
-		keys = append(keys, key)
+		if q.busy[key] == nil {
+			queued = append(queued, key)
+		} else {
+			busy = append(busy, key)
+		}
 		q.initial.remove(key)
 	}
 	if q.initial.number() == 0 {
@@ -104,7 +110,7 @@ func (q *Queue) nextUrgent() (keys []object.Key) {
 	} else {
 		time.AfterFunc(initialTick, q.promoteSome)
 	}
-	return keys
+	return queued, busy
 }
 
 // number returns how many objects there are.

@@ -203,10 +203,7 @@ func TestAListedObjectBecomesUrgent(t *testing.T) {
 func TestAListedObjectThatIsHandledApartIsNotHandedOut(t *testing.T) {
 	inQueue(t, func(t *testing.T, q *Queue) {
 		w := taking(t, q)
-		q.Add(keyOf("a"))
-		w.expect(0, "a")
-		q.Detach(keyOf("a"))
-		q.Done(keyOf("a"))
+		q.Lock(keyOf("a"))
 		q.AddInitial(keyOf("a"))
 		w.expect(2 * initialWait)
 		q.Release(keyOf("a"), 0)
