@@ -81,6 +81,7 @@ func executed(t *testing.T, in executionInput) executionExpect {
 		Lifecycle: lifecycles.AllAtOnce, Backoff: backoff.Constant(time.Minute), Slots: call.NewSlots(1, func(object.Key) {}),
 		Leave: func() {}, Enter: func() {},
 		BeforeAttempt: func(context.Context) error { return nil },
+		Interrupted:   func() error { return nil },
 		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.CallContext, call.EndSpan) {
 			return ctx, handler.CallContext{Body: object.NewBody(nil)}, nil
 		},
