@@ -116,10 +116,13 @@ func (p *pass) startCalls(c *cycle) {
 	}
 	if runner := c.calls.runner; runner != nil {
 		runner.BeforeAttempt = func(context.Context) error {
+			if err := p.interrupted(); err != nil {
+				return err
+			}
 			if runner.Attempts > 0 && time.Since(p.began) >= p.engine.Settings.Execution.CheckpointInterval {
 				return errTakeTurns
 			}
-			return p.interrupted()
+			return nil
 		}
 		runner.Start(p.term.calls, c.calls.Handlers)
 	}

@@ -86,13 +86,13 @@ func (c *cursor) mapping(known map[string]any) (mapping map[string]any, isKnown 
 		}
 		mapping[unquoteKey(key)] = value
 	}
-	switch {
-	case mapping != nil:
-		return mapping, false
-	case same == len(known):
+	if mapping == nil && same == len(known) {
 		return known, true
 	}
-	return begin.firstFields(same, known), false
+	if mapping == nil {
+		mapping = begin.firstFields(same, known)
+	}
+	return mapping, false
 }
 
 // isNextKey reports whether the raw key is the next one in the order of keys, and has no escapes.
@@ -113,6 +113,7 @@ func (c *cursor) firstFields(number int, known map[string]any) map[string]any {
 	return mapping
 }
 
+// list decodes a list, or returns the known one.
 func (c *cursor) list(known []any) (list []any, isKnown bool) {
 	if known == nil {
 		list = []any{}
@@ -134,13 +135,13 @@ func (c *cursor) list(known []any) (list []any, isKnown bool) {
 		}
 		list = append(list, value)
 	}
-	switch {
-	case list != nil:
-		return list, false
-	case same == len(known):
+	if list == nil && same == len(known) {
 		return known, true
 	}
-	return append([]any{}, known[:same]...), false
+	if list == nil {
+		list = append([]any{}, known[:same]...)
+	}
+	return list, false
 }
 
 // isQuoted reports whether the text is the string in quotes.

@@ -45,15 +45,11 @@ func (c *cursor) fields() iter.Seq[span] {
 }
 
 // items iterates over the list at the cursor, with the cursor at each item, which the caller must read.
-func (c *cursor) items() iter.Seq[int] {
-	return func(yield func(int) bool) {
+func (c *cursor) items() func(yield func() bool) {
+	return func(yield func() bool) {
 		c.at++
-		for i := 0; ; i++ {
-			c.space()
-			if c.text[c.at] == ']' {
-				break
-			}
-			if !yield(i) {
+		for c.space(); c.text[c.at] != ']'; c.space() {
+			if !yield() {
 				return
 			}
 			c.space()

@@ -39,7 +39,7 @@ type world struct {
 	wake func() // of the last daemon that follows something
 	// refuses is set while no call may begin.
 	refuses bool
-	// admitted is the number of questions after which refuses is set for one question.
+	// admitted, if it is not 0, is how many questions there are until one is answered with no; refuses decides the others.
 	admitted int
 }
 

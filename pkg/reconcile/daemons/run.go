@@ -153,10 +153,7 @@ func (r *run) endSpan(o call.Outcome, counts bool) {
 // the success of a daemon is reported after that.
 func (r *run) processResult(failure error) call.Outcome {
 	if errors.Is(failure, errRefused) {
-		r.worker.attempts.Cancel(&r.attempt)
-		outcome := call.Outcome{Err: failure, Delay: refusalPause}
-		r.endSpan(outcome, false)
-		return outcome
+		return r.discount(call.Outcome{Err: failure, Delay: refusalPause})
 	}
 	var result any
 	if failure == nil {
@@ -166,10 +163,7 @@ func (r *run) processResult(failure error) call.Outcome {
 	// over that version of the object stops the worker and reports why; should the object have changed
 	// again by then, the handler is called after the delay.
 	if handler.AsMisfit(failure) != nil {
-		r.worker.attempts.Cancel(&r.attempt)
-		outcome := failedOutcome(failure, r.worker.group.supervisor.delayAfter(r.worker.handler, 0))
-		r.endSpan(outcome, false)
-		return outcome
+		return r.discount(failedOutcome(failure, r.worker.group.supervisor.delayAfter(r.worker.handler, 0)))
 	}
 	outcome := r.worker.attempts.End(r.ctx, &r.attempt, result, failure)
 	if outcome.Final && r.call.Run != nil {
@@ -196,6 +190,13 @@ func (r *run) processResult(failure error) call.Outcome {
 		r.worker.group.currentHost().Report(r.ctx, r.worker.handler, outcome)
 	}
 	return outcome
+}
+
+// discount ends an attempt that does not count.
+func (r *run) discount(o call.Outcome) call.Outcome {
+	r.worker.attempts.Cancel(&r.attempt)
+	r.endSpan(o, false)
+	return o
 }
 
 // putRun adds the end of a run to what the timer writes. The schedule is stored, too: the runs of another one do not

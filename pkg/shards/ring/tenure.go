@@ -54,8 +54,8 @@ type tenure struct {
 
 var _ Validity = &tenure{}
 
-// Valid reports whether the Lease is held. It does not until the end of the LeaseDuration: a call that may begin now can begin
-// some moments later, on a busy machine.
+// Valid reports whether the Lease is held. It leaves a margin before the end of the LeaseDuration: on a busy machine, a call that
+// may begin now begins some moments later.
 func (t *tenure) Valid() bool {
 	limit := t.ring.config.RenewDeadline
 	switch {
