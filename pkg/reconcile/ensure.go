@@ -125,7 +125,7 @@ func (p parent) call(ctx context.Context, d *handler.Declaration) converge.Call 
 			Operator: p.pass.engine.Settings.Name, Handler: d.ID,
 			Parent: converge.Parent{Key: p.pass.key, UID: body.UID(), GVK: p.pass.resource.GVK()},
 		},
-		Options: d.Ensures, Places: convergence.ReadPlaces(body), Announce: p.storePlaces, Log: log.FromContext(ctx),
+		Options: d.Ensures, Places: convergence.ReadPlaces(body), Announce: p.storePlaces, Stopping: p.pass.term.stopping, Log: log.FromContext(ctx),
 		IsDeclared: func(id string) bool {
 			return slices.ContainsFunc(declared, func(other *handler.Declaration) bool { return other.Ensures != nil && other.ID == id })
 		},

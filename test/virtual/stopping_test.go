@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -85,4 +86,36 @@ func TestShutdownDoesNotWaitForAStorageThatDoesNotAnswer(t *testing.T) {
 	}, kopftest.Settings(func(s *kopf.Settings) {
 		s.Persistence.DiffBase = silentStorage{storage.AnnotationsDiffBase{}, &isSilent}
 	}))
+}
+
+// A handler of children waits for the list of those that exist. It has done nothing yet, so a shutdown does not wait for it, and what
+// other handlers have done is recorded.
+func TestShutdownDoesNotWaitForTheListOfChildren(t *testing.T) {
+	withOperator(t, func(r *kopf.Registry) {
+		r.OnUpdate(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("update"))
+		r.Ensure(examples, oneOrTwo, kopf.ID("children"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := newExample()
+		h.Create(one)
+		h.Advance(time.Minute)
+		h.Stop()
+		down := apierrors.NewServiceUnavailable("down")
+		lists := h.Fail(kopftest.Requests{Verb: "list", Resource: "configmaps"}, 0, down)
+		watches := h.Fail(kopftest.Requests{Verb: "watch", Resource: "configmaps"}, 0, down)
+		h.Patch(one, `{"spec": {"size": 0}}`)
+		h.Start()
+		h.Advance(time.Second)
+		began := time.Now()
+		h.Stop()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %s to stop", took)
+		}
+		lists.End()
+		watches.End()
+		h.Start()
+		h.Advance(time.Minute)
+		if calls := h.Calls("update"); len(calls) != 1 || h.Exists(themeNamed("two")) {
+			t.Errorf("got the calls %v, and the children are not what the handler wants", calls)
+		}
+	})
 }

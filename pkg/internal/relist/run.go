@@ -21,13 +21,14 @@ import (
 func Run(ctx context.Context, pauses settings.Watching, source *Source, of any, store cache.ReflectorStore, ends func() bool) {
 	silent := logr.Discard()
 	ctx = klog.NewContext(ctx, silent)
-	reflector := cache.NewReflectorWithOptions(source.ListWatch(), of, store, cache.ReflectorOptions{
+	reflector := cache.NewReflectorWithOptions(source.ListWatch(), of, listedStore{store, source}, cache.ReflectorOptions{
 		Name: "kopf", Logger: &silent, Backoff: &wait.Backoff{Duration: pauses.ReconnectBackoff, Factor: 2, Jitter: jitter, Steps: 10, Cap: pauses.ReconnectLimit},
 	})
 	pause := pauses.ReconnectBackoff
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := reflector.ListAndWatchWithContext(ctx)
+		source.endList()
 		if ends != nil && ends() {
 			return
 		}
@@ -42,21 +43,34 @@ func Run(ctx context.Context, pauses settings.Watching, source *Source, of any, 
 	}
 }
 
+// listedStore tells a source that its list is complete.
+type listedStore struct {
+	cache.ReflectorStore
+	source *Source
+}
+
+var _ cache.ReflectorBookmarkStore = listedStore{}
+
+// Replace is called with a complete list.
+func (s listedStore) Replace(items []any, version string) error {
+	defer s.source.endList()
+	return s.ReflectorStore.Replace(items, version)
+}
+
+// Bookmark is called when there is nothing new up to a version.
+func (s listedStore) Bookmark(version string) error {
+	if known, ok := s.ReflectorStore.(cache.ReflectorBookmarkStore); ok {
+		return known.Bookmark(version)
+	}
+	return nil
+}
+
 // patience is how many times longer than the pause before it a watch lasts that counts as a success.
 const patience = 10
 
 // jitter is the fraction by which a pause may be longer, so that watches that were interrupted
 // together do not return together.
 const jitter = 0.2
-
-// Refresh is like Interrupt, but nothing has failed: the selectors of the source have changed. The list begins at once.
-func (s *Source) Refresh() {
-	select {
-	case s.asked <- struct{}{}:
-	default: // it will begin anyway
-	}
-	s.Interrupt()
-}
 
 // isAsked reports whether Run must list the objects without a pause, once.
 func (s *Source) isAsked() bool {

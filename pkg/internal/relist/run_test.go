@@ -15,7 +15,10 @@ import (
 )
 
 // empty is a cluster without objects, whose watches last.
-type empty struct{ lists atomic.Int64 }
+type empty struct {
+	lists atomic.Int64
+	takes time.Duration // each list by a watch
+}
 
 func (e *empty) List(context.Context, metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	e.lists.Add(1)
@@ -27,9 +30,11 @@ func (e *empty) Watch(ctx context.Context, options metav1.ListOptions) (watch.In
 	context.AfterFunc(ctx, started.Stop)
 	if IsList(options) {
 		e.lists.Add(1)
-		started.Action(watch.Bookmark, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-			ResourceVersion: "7", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
-		}})
+		time.AfterFunc(e.takes, func() {
+			started.Action(watch.Bookmark, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				ResourceVersion: "7", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+			}})
+		})
 	}
 	return started, nil
 }
@@ -63,4 +68,57 @@ func TestRefreshesNeedNoPause(t *testing.T) {
 		stop()
 		<-done
 	})
+}
+
+// counted is a store that counts its complete lists.
+type counted struct {
+	cache.Store
+	complete atomic.Int64
+}
+
+func (c *counted) Replace(items []any, version string) error {
+	c.complete.Add(1)
+	return c.Store.Replace(items, version)
+}
+
+// Lists that take long must end although the selectors change more often. Then one request follows for all these changes, and none of
+// that is a failure.
+func TestSelectorsThatChangeLetAListEnd(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(s *Source, nth int)
+		want   int64 // complete lists
+	}{
+		"more objects, always":        {func(s *Source, _ int) { s.Refresh() }, 5},
+		"more and fewer, in turn":     {func(s *Source, nth int) { []func(){s.Refresh, s.Renew}[nth%2]() }, 5},
+		"more objects, during a list": {func(s *Source, nth int) { []func(){s.Refresh, func() {}}[min(nth/9, 1)]() }, 2},
+		"fewer, during a list":        {func(s *Source, nth int) { []func(){s.Renew, func() {}}[min(nth/9, 1)]() }, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			cluster := &empty{takes: time.Second}
+			watching := settings.Settings{}.WithDefaults().Watching
+			source := NewSource[*metav1.PartialObjectMetadataList](cluster, time.Minute, watching, nil, nil)
+			source.Interrupted = func(reason error) { t.Errorf("%s: the watch is said to be interrupted: %v", name, reason) }
+			store := &counted{Store: cache.NewStore(cache.MetaNamespaceKeyFunc)}
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				Run(ctx, watching, source, &metav1.PartialObjectMetadata{}, store, nil)
+			}()
+			time.Sleep(50 * time.Millisecond)
+			for i := range 35 {
+				test.change(source, i)
+				time.Sleep(100 * time.Millisecond)
+			}
+			if complete, most := store.complete.Load(), min(test.want, 3); complete != most {
+				t.Errorf("%s: %d lists are complete after 3.55 s, not %d", name, complete, most)
+			}
+			time.Sleep(time.Minute)
+			if complete, begun := store.complete.Load(), cluster.lists.Load(); complete != test.want || begun != test.want {
+				t.Errorf("%s: %d of %d lists are complete, not %d", name, complete, begun, test.want)
+			}
+			stop()
+			<-done
+		})
+	}
 }

@@ -41,10 +41,11 @@ type Source struct {
 	// asked has an item if Run must list the objects without a pause.
 	asked chan struct{}
 
-	mu          sync.Mutex
-	end         context.CancelFunc // of the last request
-	interrupted bool               // by Interrupt
-	renewed     bool               // by Renew
+	mu      sync.Mutex
+	end     context.CancelFunc // of the last request
+	ended   error              // why Interrupt, Refresh, or Renew has ended it, or nil
+	listing bool               // a list has begun, and is not complete
+	again   bool               // then another one must follow
 }
 
 // The reasons why a watch that has begun does not continue.
@@ -52,6 +53,9 @@ var (
 	errEarly    = errors.New("the watch has ended before its time")
 	errSilent   = errors.New("the watch has delivered nothing for too long")
 	errOutdated = errors.New("the API server has shown a version of another history")
+	// These are no failures, so they are not reported. After errRenewed, the watch continues.
+	errRefreshed = errors.New("more objects are selected")
+	errRenewed   = errors.New("fewer objects are selected")
 )
 
 // IsSilence reports whether the reason of an interruption is that the watch has delivered nothing.
@@ -110,20 +114,61 @@ func (s *Source) ListWatch() *cache.ListWatch {
 func (s *Source) Interrupt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.interrupted = true
+	s.interrupt(errOutdated)
+}
+
+// Refresh makes Run list the objects again, because more of them are selected. It does not wait, and is safe for concurrent
+// use.
+func (s *Source) Refresh() { s.reselect(errRefreshed) }
+
+// Renew ends the watch, because fewer objects are selected: it continues from its last version with the selectors that the
+// source has then. It does not wait, and is safe for concurrent use.
+func (s *Source) Renew() { s.reselect(errRenewed) }
+
+// reselect ends the last request, because other objects are selected. A list goes on, and another one follows: otherwise,
+// selectors that change often enough would never let one be complete.
+func (s *Source) reselect(reason error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listing {
+		s.again = true // also for fewer objects: reflectors do not continue a watch that ends at once
+		return
+	}
+	s.interrupt(reason)
+}
+
+// interrupt ends the last request for a reason. It is called with the mutex.
+func (s *Source) interrupt(reason error) {
+	if errors.Is(reason, errRefreshed) {
+		select {
+		case s.asked <- struct{}{}:
+		default: // it will begin anyway
+		}
+	}
+	if s.ended == nil || !errors.Is(reason, errRenewed) {
+		s.ended = reason
+	}
 	if s.end != nil {
 		s.end()
 	}
 }
 
-// Renew ends the watch, which continues from its last version with the selectors that the source has then. It does not
-// wait, and is safe for concurrent use.
-func (s *Source) Renew() {
+// beginList records that a list begins. It has the selectors of now.
+func (s *Source) beginList() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.renewed = true
-	if s.end != nil {
-		s.end()
+	s.listing = true
+	s.again = false
+}
+
+// endList records that a list is complete, or has failed.
+func (s *Source) endList() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listing = false
+	if s.again {
+		s.again = false
+		s.interrupt(errRefreshed)
 	}
 }
 
@@ -138,6 +183,9 @@ func (s *Source) list(ctx context.Context, options metav1.ListOptions) (runtime.
 	// handlers would run again. So the list must be consistent.
 	options.ResourceVersion = ""
 	options.ResourceVersionMatch = ""
+	if options.Continue == "" {
+		s.beginList()
+	}
 	list, err := s.ListFunc(ctx, options)
 	if err == nil {
 		s.last = nil
@@ -152,6 +200,7 @@ func (s *Source) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 	if IsList(options) {
 		options.ResourceVersion = "" // consistent
 		s.shown = proof{}
+		s.beginList()
 		started, err := s.begin(ctx, options)
 		s.unlisted = nil
 		if err != nil && !isUnsupported(err) {
@@ -172,7 +221,7 @@ func (s *Source) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		}
 	}
 	if reason != nil {
-		if s.failed == nil && s.Interrupted != nil && ctx.Err() == nil {
+		if s.failed == nil && s.Interrupted != nil && ctx.Err() == nil && !errors.Is(reason, errRefreshed) {
 			s.Interrupted(reason)
 		}
 		return nil, listAgain(reason)
@@ -210,8 +259,7 @@ func (s *Source) interruptible(ctx context.Context) context.Context {
 		s.end() // the last one is over
 	}
 	ctx, s.end = context.WithCancel(ctx)
-	s.interrupted = false
-	s.renewed = false
+	s.ended = nil
 	return ctx
 }
 
@@ -238,11 +286,11 @@ func (s *Source) interruption() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.interrupted:
-		return errOutdated
+	case s.ended != nil && !errors.Is(s.ended, errRenewed):
+		return s.ended
 	case s.failed != nil:
 		return s.failed
-	case s.renewed:
+	case s.ended != nil:
 		return nil
 	case limited != nil && limited.expired.Load():
 		return errSilent

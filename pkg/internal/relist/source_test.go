@@ -70,6 +70,7 @@ func (s *source) list() {
 		s.t.Fatalf("got %v, %v, %+v", started, err, s.requested)
 	}
 	s.read()
+	s.endList()
 }
 
 // resume requests a watch that continues the last one.

@@ -192,6 +192,9 @@ type Call struct {
 	// Announce stores more places on the parent, and adds the finalizer if the garbage
 	// collector does not reach all of them.
 	Announce func(ctx context.Context, all convergence.Places) error
+	// Stopping is closed when no call begins anymore. A call that still waits for a list of children ends then, because it
+	// would hold up a shutdown, or another replica.
+	Stopping <-chan struct{}
 	// IsDeclared reports whether the operator has a handler of children with the id.
 	IsDeclared func(handler string) bool
 	// Drift decides about what others have changed in a child, before that is restored. Nil
@@ -325,7 +328,11 @@ func (r *run) watch(ctx context.Context, wanted []*child) error {
 		return err
 	}
 	for _, s := range streams {
-		if err := s.Wait(ctx); err != nil {
+		err := s.Wait(ctx, r.call.Stopping)
+		if errors.Is(err, watch.ErrNotAwaited) {
+			return &handler.Interruption{Err: handler.ErrCanceled}
+		}
+		if err != nil {
 			return err
 		}
 	}

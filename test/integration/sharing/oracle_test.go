@@ -1,6 +1,7 @@
 package sharing
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -199,10 +200,6 @@ func (s *story) isFrozenBetween(name string, from, until time.Time) bool {
 
 // judgeSuccesses checks that each success is recorded once: a success that could be recorded is the last one.
 func (s *story) judgeSuccesses(lines []line) {
-	type change struct {
-		uid  types.UID
-		what string
-	}
 	last := map[change]line{}
 	repeated, lost := 0, 0
 	deleted := map[types.UID]bool{}
@@ -227,8 +224,8 @@ func (s *story) judgeSuccesses(lines []line) {
 				repeated++
 				continue
 			default:
-				s.t.Errorf("%s: %s succeeds with the %s of %s, and %s has succeeded at %s", l.at.Format(time.StampMicro), l.by, l.detail, l.uid,
-					before.by, before.at.Format(time.StampMicro))
+				s.t.Errorf("%s: %s succeeds with the %s of %s, and %s has succeeded at %s\n%s", l.at.Format(time.StampMicro), l.by, l.detail, l.uid,
+					before.by, before.at.Format(time.StampMicro), s.historyOf(l.uid, lines))
 			}
 		}
 		last[c] = l
@@ -243,10 +240,17 @@ func (s *story) judgeSuccesses(lines []line) {
 		}
 	}
 	successes := map[string]int{}
-	for c := range last {
+	var slowest line
+	var delay time.Duration // until the slowest success is recorded
+	for c, l := range last {
 		kind, _, _ := strings.Cut(c.what, " ")
 		successes[kind]++
+		if at := s.recorded[c]; at.Sub(l.at) > delay && !s.isFrozenBetween(l.by, l.at, at) {
+			slowest, delay = l, at.Sub(l.at)
+		}
 	}
+	s.note("successes of replicas that were not frozen were recorded at most %s later: that of %s with the %s of %s at %s", delay,
+		slowest.by, slowest.detail, slowest.uid, slowest.at.Format(time.StampMicro))
 	s.note("successes: %v; %d were repeated because a replica was killed or frozen before it recorded them, and %d because it was too slow to keep its shard; the latest deletion was handled after %s",
 		successes, repeated, lost, latest)
 }
@@ -259,4 +263,24 @@ func (s *story) isLost(lines []line, did line, until time.Time) bool {
 		return l.by == did.by && !l.at.Before(did.at) && !l.at.After(until) && division.Of(s.namespace, l.uid) == shard &&
 			l.what == leaves && strings.Contains(l.detail, stop.LeadershipLost.String())
 	})
+}
+
+// historyOf describes what the replicas did with an object, and who had its shard.
+func (s *story) historyOf(uid types.UID, lines []line) string {
+	var history strings.Builder
+	for _, l := range lines {
+		if l.uid == uid && l.what != ticks {
+			fmt.Fprintf(&history, "%s: %s %s %s\n", l.at.Format(time.StampMicro), l.by, l.what, l.detail)
+		}
+	}
+	shard := division.Of(s.namespace, uid)
+	for _, t := range s.leases.named(shard) {
+		fmt.Fprintf(&history, "shard %d: %s from %s, renewed at %s, until %s, released: %t\n", shard, t.by,
+			t.from.Format(time.StampMicro), t.renewed.Format(time.StampMicro), t.until.Format(time.StampMicro), t.released)
+	}
+	for name, died := range s.deaths {
+		fmt.Fprintf(&history, "%s was killed at %s\n", name, died.Format(time.StampMicro))
+	}
+	fmt.Fprintf(&history, "recorded: %q", s.entries[uid])
+	return history.String()
 }

@@ -59,6 +59,13 @@ type story struct {
 	// children counts how often each child was created, and entries has the successes that are recorded on each object.
 	children map[string]int
 	entries  map[types.UID][]string
+	recorded map[change]time.Time // when an entry was seen first
+}
+
+// change is what a handler has succeeded with.
+type change struct {
+	uid  types.UID
+	what string
 }
 
 // freeze is a time in which a process stands still.
@@ -95,7 +102,7 @@ func newStory(t *testing.T, cluster *testenv.Cluster, seed uint64) *story {
 		WithT: gomega.NewWithT(t), t: t, cluster: cluster, namespace: namespace, dice: rand.New(rand.NewPCG(seed, 0)), began: time.Now(),
 		journal: &journal{path: filepath.Join(t.TempDir(), "journal")}, leases: watchLeases(t, cluster, namespace),
 		deaths: map[string]time.Time{}, live: map[string]*subject{},
-		children: map[string]int{}, entries: map[types.UID][]string{},
+		children: map[string]int{}, entries: map[types.UID][]string{}, recorded: map[change]time.Time{},
 	}
 }
 
@@ -483,8 +490,16 @@ func (s *story) observeChild(what watch.EventType, child client.Object) {
 
 // observeObject keeps the successes that are recorded on each object.
 func (s *story) observeObject(_ watch.EventType, obj client.Object) {
-	if obj, ok := obj.(*unstructured.Unstructured); ok {
-		s.entries[obj.GetUID()] = entriesOf(obj)
+	one, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return
+	}
+	uid, entries := one.GetUID(), entriesOf(one)
+	s.entries[uid] = entries
+	for _, entry := range entries {
+		if c := (change{uid, entry}); s.recorded[c].IsZero() {
+			s.recorded[c] = time.Now()
+		}
 	}
 }
 

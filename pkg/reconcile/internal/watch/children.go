@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -150,13 +151,18 @@ func (w *Watcher) resolveAgain(ctx context.Context, s *ChildStream) (ended bool)
 // reason why there is none.
 const childListTimeout = 30 * time.Second
 
-// Wait waits for the first list.
-func (s *ChildStream) Wait(ctx context.Context) error {
+// ErrNotAwaited is the error of a call that does not wait for the first list any longer.
+var ErrNotAwaited = errors.New("the children are not listed yet, and the operator is stopping")
+
+// Wait waits for the first list. It returns ErrNotAwaited when the channel is closed before.
+func (s *ChildStream) Wait(ctx context.Context, stopping <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, childListTimeout)
 	defer cancel()
 	select {
 	case <-s.Listed():
 		return nil
+	case <-stopping:
+		return ErrNotAwaited
 	case <-ctx.Done():
 		err := s.attempts.lastError()
 		if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -99,5 +100,30 @@ func TestWatchCoversTheChildrenInItsScope(t *testing.T) {
 		if got := scope.covers(child); got != want {
 			t.Errorf("%+v: got %t", scope, got)
 		}
+	}
+}
+
+// A call waits for the first list of a watch, until it is told why there is none, or until it must not begin anymore.
+func TestTheFirstListOfChildrenIsAwaited(t *testing.T) {
+	refused := errors.New("no role allows it")
+	over := make(chan struct{})
+	close(over)
+	for name, test := range map[string]struct {
+		happens  func(s *ChildStream)
+		stopping chan struct{}
+		want     error
+	}{
+		"it is listed":     {happens: func(s *ChildStream) { s.listed.set() }},
+		"it stops":         {happens: func(*ChildStream) {}, stopping: over, want: ErrNotAwaited},
+		"it is refused":    {happens: func(s *ChildStream) { s.attempts.err = refused }, want: refused},
+		"it takes so long": {happens: func(*ChildStream) {}, want: context.DeadlineExceeded},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &ChildStream{stream: newStream("ns", nil, shownChildren{&recorder{}, childScope{}})}
+			test.happens(s)
+			if err := s.Wait(t.Context(), test.stopping); !errors.Is(err, test.want) {
+				t.Errorf("%s: got %v, want %v", name, err, test.want)
+			}
+		})
 	}
 }
