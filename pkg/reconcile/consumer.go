@@ -213,10 +213,17 @@ func (c consumer) ObserveChild(child *unstructured.Unstructured, gone bool) {
 func (c consumer) canBeHandled(child *unstructured.Unstructured) bool {
 	owners := child.GetOwnerReferences()
 	return !c.engine.isSharded() || len(owners) == 0 || slices.ContainsFunc(owners, func(owner metav1.OwnerReference) bool {
-		// An owner is in the namespace of the child, or in none.
-		return c.engine.watcher.Shows(child.GetNamespace(), owner.UID) || c.engine.watcher.Shows("", owner.UID)
+		return c.isOwnerHere(child.GetNamespace(), owner.UID)
 	})
 }
+
+// isOwnerHere reports whether this replica can handle an owner of a child in a namespace. The owner is there, or in none.
+func (c consumer) isOwnerHere(namespace string, owner types.UID) bool {
+	return c.engine.watcher.Shows(namespace, owner) || c.engine.watcher.Shows("", owner)
+}
+
+// LeaveChildren makes the converger forget the children of objects that another replica handles.
+func (c consumer) LeaveChildren() { c.engine.converger.LeaveChildren(c.isOwnerHere) }
 
 // ReplaceChildren passes the children that a watch covers to the converger.
 func (c consumer) ReplaceChildren(covers func(convergence.ChildKey) bool, all []*unstructured.Unstructured, version string, another bool) {

@@ -88,6 +88,13 @@ func (c *Converger) ReplaceChildren(covers func(Key) bool, all []*unstructured.U
 	c.store.replace(covers, facts, version, another)
 }
 
+// LeaveChildren forgets the children of objects that another replica handles, as the function says of their controllers.
+func (c *Converger) LeaveChildren(isOurs func(namespace string, controller types.UID) bool) {
+	if c != nil {
+		c.store.leave(isOurs)
+	}
+}
+
 // Follow calls a function whenever the handler of a parent must be called because of what others
 // have done to the children, until it is stopped. It is called without locks.
 func (c *Converger) Follow(parent types.UID, handler string, call func()) (stop func()) {

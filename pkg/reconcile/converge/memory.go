@@ -144,12 +144,7 @@ func (s *store) observe(now *fact, deleted bool) {
 	s.mu.Lock()
 	former := s.facts[now.Key]
 	if former != nil {
-		delete(s.facts, former.Key)
-		rest := slices.DeleteFunc(s.byOwner[former.owner], func(other *fact) bool { return other == former })
-		s.byOwner[former.owner] = rest
-		if len(rest) == 0 {
-			delete(s.byOwner, former.owner)
-		}
+		s.remove(former)
 	} else if !deleted && now.isApplied() && s.seen != nil {
 		s.seen(now.marks.Parent, now.marks.Handler)
 	}
@@ -171,6 +166,27 @@ func (s *store) observe(now *fact, deleted bool) {
 	s.mu.Unlock()
 	for of, delay := range delays {
 		s.trigger(of, delay)
+	}
+}
+
+// remove removes a fact. It is called with the mutex.
+func (s *store) remove(f *fact) {
+	delete(s.facts, f.Key)
+	rest := slices.DeleteFunc(s.byOwner[f.owner], func(other *fact) bool { return other == f })
+	s.byOwner[f.owner] = rest
+	if len(rest) == 0 {
+		delete(s.byOwner, f.owner)
+	}
+}
+
+// leave removes the facts of children whose controllers are not ours. It triggers nothing.
+func (s *store) leave(isOurs func(namespace string, controller types.UID) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.facts {
+		if f.controller != "" && !isOurs(f.Namespace, f.controller) {
+			s.remove(f)
+		}
 	}
 }
 

@@ -3,8 +3,10 @@ package watch
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/shards"
 )
 
 // A resource definition can be removed, with all its objects, after a handler has used it.
@@ -126,4 +129,32 @@ func TestTheFirstListOfChildrenIsAwaited(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A replica that gives up shards forgets the children of their objects, once for all shards that it gives up together.
+func TestHiddenShardsLeaveTheirChildren(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := settings.Settings{}.WithDefaults()
+		s.Scanning.Disabled = true
+		r := &recorder{}
+		w := New(Config{
+			Settings: s, Logger: logr.Discard(), Consumer: r, Division: shards.Division{Number: 4},
+			Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) { return discovery.Snapshot{}, nil }),
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- w.Run(ctx, nil) }()
+		synctest.Wait()
+		w.Hide(1)
+		w.Hide(2)
+		time.Sleep(gatherLost)
+		synctest.Wait()
+		if want := []string{"CHILDREN LEFT"}; !slices.Equal(r.events, want) {
+			t.Errorf("got %q, want %q", r.events, want)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }

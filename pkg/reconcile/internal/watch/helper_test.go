@@ -84,6 +84,8 @@ func (r *recorder) ReplaceChildren(_ func(convergence.ChildKey) bool, all []*uns
 	r.events = append(r.events, line)
 }
 
+func (r *recorder) LeaveChildren() { r.events = append(r.events, "CHILDREN LEFT") }
+
 func (r *recorder) Forget(context.Context, *Resource, object.StreamKey) {}
 
 // addStream adds a disconnected stream to a resource.

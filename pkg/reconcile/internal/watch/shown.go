@@ -17,6 +17,7 @@ import (
 //
 //	Show → relist → stream.listAgain → kube.Share.Wanted
 //	Hide → relist → stream.renew     → kube.Share.Wanted, Left → snapshots.leave
+//	              → Consumer.LeaveChildren
 //
 // Shards that a replica gets or loses together are listed together.
 type shown struct {
@@ -91,7 +92,7 @@ func (w *Watcher) Hide(shard int) {
 	w.relist(gatherLost, false)
 }
 
-// relist lists the objects in all streams after a delay, and returns a channel that is closed then.
+// relist makes all streams show the wanted shards after a delay, and returns a channel that is closed then.
 func (w *Watcher) relist(delay time.Duration, widens bool) <-chan struct{} {
 	w.shown.mu.Lock()
 	defer w.shown.mu.Unlock()
@@ -115,11 +116,17 @@ func (w *Watcher) relist(delay time.Duration, widens bool) <-chan struct{} {
 			w.shown.next = nil
 		}
 		w.shown.mu.Unlock()
+		if !one.widens {
+			w.renew()
+			w.Consumer.LeaveChildren()
+			close(one.done)
+			return
+		}
 		late := time.AfterFunc(listedSoon, func() {
 			w.Logger.Info("The objects of more shards are not handled yet: the operator waits for their lists.")
 		})
 		defer late.Stop()
-		for _, wait := range w.listAgain(one.widens) {
+		for _, wait := range w.listAgain() {
 			if !wait(ctx) {
 				return
 			}
@@ -130,21 +137,29 @@ func (w *Watcher) relist(delay time.Duration, widens bool) <-chan struct{} {
 }
 
 // listAgain makes the streams list their objects again, and returns functions that wait for that.
-func (w *Watcher) listAgain(widens bool) (waits []func(context.Context) bool) {
+func (w *Watcher) listAgain() (waits []func(context.Context) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.active {
 		for _, s := range r.streams.all() {
-			switch {
-			case widens:
-				waits = append(waits, s.listAgain())
-			case !r.IsWhole:
-				s.renew()
-			}
+			waits = append(waits, s.listAgain())
 		}
 	}
 	for _, s := range w.children {
 		waits = append(waits, s.listAgain())
 	}
 	return waits
+}
+
+// renew makes the streams watch fewer objects.
+func (w *Watcher) renew() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.active {
+		for _, s := range r.streams.all() {
+			if !r.IsWhole {
+				s.renew()
+			}
+		}
+	}
 }

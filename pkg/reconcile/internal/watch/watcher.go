@@ -94,6 +94,8 @@ type Consumer interface {
 	// Without a version, their kind does not exist anymore. Another is set if the list belongs to another
 	// history of the cluster than what the watch has shown before.
 	ReplaceChildren(covers func(convergence.ChildKey) bool, all []*unstructured.Unstructured, version string, another bool)
+	// LeaveChildren is called after Hide, to forget the children of objects that Shows does not report anymore.
+	LeaveChildren()
 }
 
 // Config contains everything that a Watcher needs.
