@@ -58,17 +58,24 @@ func (l *load) start() {
 		defer tick.Stop()
 		for number := 0; ctx.Err() == nil; number++ {
 			<-tick.C
-			l.begin(number)
-			l.running.Go(func() { l.send(context.WithoutCancel(ctx), number) })
+			if l.begin(number) {
+				l.running.Go(func() { l.send(context.WithoutCancel(ctx), number) })
+			}
 		}
 	})
 }
 
-func (l *load) begin(number int) {
+// begin notes a request. It returns false while the requests of a whole second have no answers: the machine is too busy, and an API
+// server that gets ever more connections does not recover.
+func (l *load) begin(number int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(l.open) >= *frequency {
+		return false
+	}
 	l.sent++
 	l.open[number] = true
+	return true
 }
 
 // areAnswered reports whether all requests are answered that were sent before this call, for Eventually.
