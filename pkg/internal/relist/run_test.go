@@ -45,6 +45,7 @@ func TestRefreshesNeedNoPause(t *testing.T) {
 		cluster := &empty{}
 		watching := settings.Settings{}.WithDefaults().Watching
 		source := NewSource[*metav1.PartialObjectMetadataList](cluster, time.Minute, watching, nil, nil)
+		source.Interrupted = func(reason error) { t.Errorf("the watch is said to be interrupted: %v", reason) }
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
