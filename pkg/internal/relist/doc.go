@@ -9,6 +9,9 @@
 //	Run → reflector → Source.list, Source.watch → a store, with History
 //	                    ↑ an interruption, as an error 410
 //
+// If other objects are selected, a list that is running goes on, and another one follows. Otherwise, selectors that change
+// often enough would never let a list be complete.
+//
 // A list can be older than what the operator knows only if it belongs to another history of the
 // cluster. History finds that.
 //

@@ -125,8 +125,7 @@ func (s *Source) Refresh() { s.reselect(errRefreshed) }
 // source has then. It does not wait, and is safe for concurrent use.
 func (s *Source) Renew() { s.reselect(errRenewed) }
 
-// reselect ends the last request, because other objects are selected. A list goes on, and another one follows: otherwise,
-// selectors that change often enough would never let one be complete.
+// reselect ends the last request, because other objects are selected. A list goes on, and another one follows.
 func (s *Source) reselect(reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

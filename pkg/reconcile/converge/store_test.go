@@ -386,14 +386,14 @@ func TestChildrenAreCounted(t *testing.T) {
 // A replica that gives up a shard forgets the children of its objects. That is no deletion.
 func TestChildrenOfOtherReplicasAreForgotten(t *testing.T) {
 	n := newNursery()
-	for name, controller := range map[string]types.UID{"ours": "here", "theirs": "elsewhere", "nobody's": ""} {
+	for name, controller := range map[string]types.UID{"ours": "here", "theirs": "elsewhere", "uncontrolled": ""} {
 		f := n.fact(name, 5)
 		f.controller = controller
 		n.store.observe(f, false)
 	}
 	before := n.called.Load()
 	n.LeaveChildren(func(namespace string, controller types.UID) bool { return namespace == "ns" && controller == "here" })
-	for name, want := range map[string]bool{"ours": true, "theirs": false, "nobody's": true} {
+	for name, want := range map[string]bool{"ours": true, "theirs": false, "uncontrolled": true} {
 		isOwners := slices.ContainsFunc(n.store.byOwner[n.owner.Hash()], func(f *fact) bool { return f.Key == keyNamed(name) })
 		if _, is := n.store.facts[keyNamed(name)]; is != want || isOwners != want {
 			t.Errorf("%s: got %t, and %t by its owner", name, is, isOwners)
