@@ -36,8 +36,14 @@ func (c *Cluster) listEvents(ctx context.Context, s *subject) (found []corev1.Ev
 			found = append(found, event)
 		}
 	})
-	slices.SortStableFunc(found, func(a, b corev1.Event) int { return lastSeen(b).Compare(lastSeen(a)) })
+	slices.SortFunc(found, latestFirst)
 	return found, err
+}
+
+// latestFirst orders events by their times. Times have a resolution of one second; within a second, the names
+// decide, which end with the nanosecond of the first post.
+func latestFirst(a, b corev1.Event) int {
+	return cmp.Or(lastSeen(b).Compare(lastSeen(a)), cmp.Compare(b.Name, a.Name))
 }
 
 // addEvents adds the latest events about the object: refused writes, missing permissions, and handlers that
