@@ -11,7 +11,10 @@ import (
 
 // kopfOperator is the operator of this project: handlers for creation and update, which
 // return results, and one for deletion, which needs the finalizer.
-type kopfOperator struct{ events, typed, unlimited bool }
+type kopfOperator struct {
+	events, typed bool
+	maxInFlight   int // requests; 0 for the default
+}
 
 func (k kopfOperator) run(ctx context.Context, env environment) error {
 	registry := kopf.NewRegistry()
@@ -22,9 +25,7 @@ func (k kopfOperator) run(ctx context.Context, env environment) error {
 	}
 	return operateKopf(ctx, env, registry, func(s *kopf.Settings) {
 		s.Posting.Disabled = !k.events
-		if k.unlimited {
-			s.Networking.MaxInFlight = -1
-		}
+		s.Networking.MaxInFlight = k.maxInFlight
 	})
 }
 

@@ -29,9 +29,12 @@ type neighborFigures struct {
 	// Refused is the part of the requests of the operator with the answer 429.
 	Refused float64 `json:"refused"`
 	// Neighbor has the requests of the other client from the first creation until all objects are
-	// handled, NeighborAlone those before.
-	Neighbor      Latency `json:"neighbor"`
-	NeighborAlone Latency `json:"neighborAlone"`
+	// handled, NeighborAlone those before. NeighborOfLoad has those until the last creation: beside the load, which
+	// creates objects as fast as it can. NeighborOfOperator has those afterwards.
+	Neighbor           Latency `json:"neighbor"`
+	NeighborAlone      Latency `json:"neighborAlone"`
+	NeighborOfLoad     Latency `json:"neighborOfLoad"`
+	NeighborOfOperator Latency `json:"neighborOfOperator"`
 	// NeighborRefused counts the requests of the other client with the answer 429, NeighborFailures
 	// those that have failed otherwise.
 	NeighborRefused  int `json:"neighborRefused"`
@@ -139,6 +142,7 @@ type neighbor struct {
 
 	mu                sync.Mutex
 	times             []time.Duration
+	loaded            int // of the times, when the load has ended
 	refused, failures int
 }
 
@@ -187,7 +191,7 @@ func (n *neighbor) request(ctx context.Context, number int) {
 }
 
 // beside calls a function beside the requests of the neighbor.
-func (m *measurement) beside(ctx context.Context, do func() error) (*neighbor, error) {
+func (m *measurement) beside(ctx context.Context, do func(*neighbor) error) (*neighbor, error) {
 	n, err := newNeighbor(m.config)
 	if err != nil {
 		return nil, err
@@ -195,27 +199,26 @@ func (m *measurement) beside(ctx context.Context, do func() error) (*neighbor, e
 	running, end := context.WithCancel(ctx)
 	var ended sync.WaitGroup
 	ended.Go(func() { n.run(running, m.rate) })
-	err = do()
+	err = do(n)
 	end()
 	ended.Wait()
 	return n, err
 }
 
-// latency returns how long the answers have taken.
-func (n *neighbor) latency() Latency {
-	if len(n.times) == 0 {
-		return Latency{}
-	}
-	return latencyOf(n.times)
+// endLoad notes that the load has ended.
+func (n *neighbor) endLoad() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.loaded = len(n.times)
 }
 
 // neighborAlone measures the neighbor while the operator has nothing to do.
 func (m *measurement) neighborAlone(ctx context.Context) error {
-	n, err := m.beside(ctx, func() error { return pause(ctx, m.window) })
+	n, err := m.beside(ctx, func(*neighbor) error { return pause(ctx, m.window) })
 	if err != nil {
 		return err
 	}
-	m.neighborFigures.NeighborAlone = n.latency()
+	m.neighborFigures.NeighborAlone = latencyOf(n.times)
 	return nil
 }
 
@@ -231,15 +234,21 @@ func (m *measurement) createWithNeighbor(ctx context.Context) error {
 		return err
 	}
 	var took time.Duration
-	n, err := m.beside(ctx, func() error {
+	n, err := m.beside(ctx, func(n *neighbor) error {
 		began := time.Now()
 		defer func() { took = time.Since(began) }()
-		return m.runBurst(ctx, m.creation(m.objects))
+		burst := m.creation(m.objects)
+		burst.wait = func(ctx context.Context) error {
+			n.endLoad()
+			return m.observer.wait(ctx)
+		}
+		return m.runBurst(ctx, burst)
 	})
 	if err != nil {
 		return err
 	}
-	f.Neighbor, f.NeighborRefused, f.NeighborFailures = n.latency(), n.refused, n.failures
+	f.NeighborOfLoad, f.NeighborOfOperator = latencyOf(n.times[:n.loaded]), latencyOf(n.times[n.loaded:])
+	f.Neighbor, f.NeighborRefused, f.NeighborFailures = latencyOf(n.times), n.refused, n.failures
 	after, err := m.operator.quiet(ctx)
 	if err != nil {
 		return err
@@ -272,12 +281,13 @@ func (r report) printNeighbors(out io.Writer) {
 	line("CPU per object", func(f neighborFigures) string { return micro(f.Create.CPUPerObject) })
 	line("writes per object", func(f neighborFigures) string { return fmt.Sprintf("%.2f", f.Create.WritesPerObject) })
 	line("refused", func(f neighborFigures) string { return fmt.Sprintf("%.2f %%", 100*f.Refused) })
-	line("neighbor alone: p50, p99", func(f neighborFigures) string {
-		return fmt.Sprintf("%s, %s", milli(f.NeighborAlone.Median), milli(f.NeighborAlone.P99))
-	})
-	line("beside the burst: p50, p99", func(f neighborFigures) string {
-		return fmt.Sprintf("%s, %s", milli(f.Neighbor.Median), milli(f.Neighbor.P99))
-	})
+	latency := func(name string, of func(neighborFigures) Latency) {
+		line(name, func(f neighborFigures) string { return fmt.Sprintf("%s, %s", milli(of(f).Median), milli(of(f).P99)) })
+	}
+	latency("neighbor alone: p50, p99", func(f neighborFigures) Latency { return f.NeighborAlone })
+	latency("beside the burst: p50, p99", func(f neighborFigures) Latency { return f.Neighbor })
+	latency("until the last creation", func(f neighborFigures) Latency { return f.NeighborOfLoad })
+	latency("afterwards", func(f neighborFigures) Latency { return f.NeighborOfOperator })
 	line("requests: answered, refused, failed", func(f neighborFigures) string {
 		return fmt.Sprintf("%d, %d, %d", f.Neighbor.Changes, f.NeighborRefused, f.NeighborFailures)
 	})

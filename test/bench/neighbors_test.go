@@ -24,6 +24,9 @@ func TestNeighborsAreMeasured(t *testing.T) {
 		if f.Create.WritesPerObject < 3 || f.Create.WritesPerObject > 3.5 || f.Neighbor.Changes == 0 || f.NeighborAlone.Changes == 0 || f.NeighborFailures > 0 {
 			t.Errorf("got %+v", f)
 		}
+		if of, all := f.NeighborOfLoad.Changes+f.NeighborOfOperator.Changes, f.Neighbor.Changes; of != all || f.NeighborOfLoad.Changes == 0 {
+			t.Errorf("%d of %d requests are beside the load or the operator: %+v", of, all, f)
+		}
 	}
 	measured.printNeighbors(&out)
 }

@@ -62,6 +62,7 @@ const (
 	childrenCached      = "children-cached" // for that of the children in the compact cache
 
 	neighborOurs        = "neighbor"
+	neighborNarrow      = "neighbor+narrow"
 	neighborUnlimited   = "neighbor+unlimited"
 	neighborHandwritten = "neighbor+handwritten"
 	neighborWorkers     = "neighbor+handwritten-workers"
@@ -82,7 +83,7 @@ var (
 	backgroundSubjects = []string{without, timers, daemons, timersDaemons}
 	waitingSubjects    = []string{waitingHandlers, waitingReconciles}
 	childrenSubjects   = []string{childrenEnsured, childrenHandwritten}
-	neighborSubjects   = []string{neighborOurs, neighborHandwritten, neighborUnlimited, neighborWorkers}
+	neighborSubjects   = []string{neighborOurs, neighborNarrow, neighborHandwritten, neighborUnlimited, neighborWorkers}
 	residentSubjects   = []string{residents}
 	shardSubjects      = []string{sharingFiltered, sharing}
 	externalSubjects   = []string{childrenExternal} // they need the path of a program
@@ -107,7 +108,8 @@ var subjects = map[string]subject{
 	childrenCached:      {"this project, with a cache of the children", handledByUs, childrenCache{children: true}.run, childrenSteps, backgroundOperator{}},
 
 	neighborOurs:        {"this project, with its default limits", handledByUs, kopfOperator{}.run, neighborSteps, backgroundOperator{}},
-	neighborUnlimited:   {"this project, without any limit", handledByUs, kopfOperator{unlimited: true}.run, neighborSteps, backgroundOperator{}},
+	neighborNarrow:      {"this project, with two requests in flight", handledByUs, kopfOperator{maxInFlight: 2}.run, neighborSteps, backgroundOperator{}},
+	neighborUnlimited:   {"this project, without any limit", handledByUs, kopfOperator{maxInFlight: -1}.run, neighborSteps, backgroundOperator{}},
 	neighborHandwritten: {"hand-written on controller-runtime, with its defaults: one worker", handledByThem, handwritten{workers: 1}.run, neighborSteps, backgroundOperator{}},
 	neighborWorkers:     {"hand-written on controller-runtime, with as many workers", handledByThem, handwritten{}.run, neighborSteps, backgroundOperator{}},
 
