@@ -14,8 +14,8 @@ import (
 func TestEventsOfOneSecondHaveAnOrder(t *testing.T) {
 	start := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
 	var listed []corev1.Event
-	for _, posted := range []time.Duration{0, 100, 998, 999, 1000} {
-		at := start.Add(posted * time.Millisecond)
+	for _, posted := range []int{0, 100, 998, 999, 1000} {
+		at := start.Add(time.Duration(posted) * time.Millisecond)
 		event := corev1.Event{Reason: at.Format("05.000"), LastTimestamp: metav1.NewTime(at.Truncate(time.Second))}
 		event.Name = util.GenerateEventName("one", at.UnixNano())
 		listed = append(listed, event)

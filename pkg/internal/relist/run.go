@@ -35,11 +35,9 @@ func Run(ctx context.Context, pauses settings.Watching, source *Source, of any, 
 		if time.Since(began) > patience*pause {
 			pause = pauses.ReconnectBackoff
 		}
-		if source.isAsked() {
-			continue
+		if !source.isAskedWithin(ctx, max(wait.Jitter(pause, jitter), retryAfter(err))) {
+			pause = min(2*pause, pauses.ReconnectLimit)
 		}
-		source.pause(ctx, max(wait.Jitter(pause, jitter), retryAfter(err)))
-		pause = min(2*pause, pauses.ReconnectLimit)
 	}
 }
 
@@ -72,23 +70,13 @@ const patience = 10
 // together do not return together.
 const jitter = 0.2
 
-// isAsked reports whether Run must list the objects without a pause, once.
-func (s *Source) isAsked() bool {
+// isAskedWithin waits, and reports at once whether Run must list the objects now.
+func (s *Source) isAskedWithin(ctx context.Context, pause time.Duration) bool {
 	select {
 	case <-s.asked:
 		return true
-	default:
-		return false
-	}
-}
-
-// pause waits, unless the objects must be listed at once.
-func (s *Source) pause(ctx context.Context, delay time.Duration) {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.asked:
+	case <-time.After(pause):
 	case <-ctx.Done():
 	}
+	return false
 }

@@ -2,22 +2,29 @@ package relist
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// empty is a cluster without objects, whose watches last.
+// empty is a cluster without other objects, whose watches last.
 type empty struct {
-	lists atomic.Int64
-	takes time.Duration // each list by a watch
+	lists   atomic.Int64
+	takes   time.Duration // each list by a watch
+	objects []string
 }
 
 func (e *empty) List(context.Context, metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
@@ -31,9 +38,13 @@ func (e *empty) Watch(ctx context.Context, options metav1.ListOptions) (watch.In
 	if IsList(options) {
 		e.lists.Add(1)
 		time.AfterFunc(e.takes, func() {
+			for _, name := range e.objects {
+				started.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "6"}})
+			}
 			started.Action(watch.Bookmark, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 				ResourceVersion: "7", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
 			}})
+			started.Action(watch.Bookmark, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "8"}})
 		})
 	}
 	return started, nil
@@ -68,6 +79,131 @@ func TestRefreshesNeedNoPause(t *testing.T) {
 		}
 		stop()
 		<-done
+	})
+}
+
+// failing is a cluster whose requests are answered by a function.
+type failing struct {
+	empty
+	began  time.Time
+	asked  []time.Duration // when the lists began
+	answer func(list int) error
+}
+
+func (f *failing) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if IsList(options) {
+		f.asked = append(f.asked, time.Since(f.began))
+		if err := f.answer(len(f.asked)); err != nil {
+			return nil, err
+		}
+	}
+	return f.empty.Watch(ctx, options)
+}
+
+func TestPausesGrowWhileListsFail(t *testing.T) {
+	failed := apierrors.NewInternalError(errors.New("failed"))
+	watching := settings.Settings{}.WithDefaults().Watching
+	watching.ReconnectBackoff, watching.ReconnectLimit = time.Second, 6*time.Second
+	tests := map[string]struct {
+		answer func(list int) error
+		asked  int // Refresh is called so many seconds after the start, or never
+		want   []int
+	}{
+		"they fail":                    {func(int) error { return failed }, 0, []int{0, 1, 3, 7, 13, 19}},
+		"the server asks for patience": {func(int) error { return apierrors.NewTooManyRequests("later", 10) }, 0, []int{0, 10, 20}},
+		"a list is needed meanwhile":   {func(int) error { return failed }, 4, []int{0, 1, 3, 4, 8}},
+		"a list that fails takes long": {func(list int) error { time.Sleep(3 * time.Second); return failed }, 0, []int{0, 4, 9}},
+		"a list is needed during a list": {func(list int) error {
+			if list == 1 {
+				time.Sleep(3 * time.Second)
+			}
+			return failed
+		}, 1, []int{0, 3, 4, 6}},
+		"a watch lasts": {func(list int) error {
+			if list == 4 {
+				return nil
+			}
+			return failed
+		}, 100, []int{0, 1, 3, 7, 100, 101, 103}},
+		"a watch is short": {func(list int) error {
+			if list == 4 {
+				return nil
+			}
+			return failed
+		}, 10, []int{0, 1, 3, 7, 10, 16}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cluster := &failing{began: time.Now(), answer: test.answer}
+				source := NewSource[*metav1.PartialObjectMetadataList](cluster, time.Minute, watching, nil, nil)
+				ctx, stop := context.WithCancel(klog.NewContext(t.Context(), unwanted(t)))
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					Run(ctx, watching, source, &metav1.PartialObjectMetadata{}, cache.NewStore(cache.MetaNamespaceKeyFunc), nil)
+				}()
+				if test.asked > 0 {
+					time.AfterFunc(time.Duration(test.asked)*time.Second, source.Refresh)
+				}
+				last := time.Duration(test.want[len(test.want)-1]) * time.Second
+				time.Sleep(last*3/2 + time.Second/2)
+				stop()
+				<-done
+				if len(cluster.asked) < len(test.want) {
+					t.Fatalf("the lists began at %v, not %v", cluster.asked, test.want)
+				}
+				for i, want := range test.want[1:] {
+					pause := time.Duration(want-test.want[i]) * time.Second
+					got := cluster.asked[i+1] - cluster.asked[i]
+					if cluster.asked[i+1] < time.Duration(want)*time.Second || got > pause+time.Duration(float64(pause)*jitter)+time.Millisecond {
+						t.Errorf("the lists began at %v, not %v", cluster.asked, test.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// unwanted is a logger that nothing may use.
+func unwanted(t *testing.T) logr.Logger {
+	return funcr.New(func(_, text string) { t.Errorf("it is logged: %s", text) }, funcr.Options{Verbosity: 10})
+}
+
+// noting is a store that notes bookmarks.
+type noting struct {
+	cache.ReflectorStore
+	bookmarks []string
+}
+
+func (n *noting) Bookmark(version string) error {
+	n.bookmarks = append(n.bookmarks, version)
+	return nil
+}
+
+func TestStoresAreToldWhatTheReflectorSees(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		watching := settings.Settings{}.WithDefaults().Watching
+		source := NewSource[*metav1.PartialObjectMetadataList](&empty{objects: []string{"one", "two"}}, time.Minute, watching, nil, nil)
+		content := cache.NewStore(cache.MetaNamespaceKeyFunc)
+		for _, store := range []cache.ReflectorStore{&noting{ReflectorStore: content}, content} {
+			ctx, stop := context.WithCancel(klog.NewContext(t.Context(), unwanted(t)))
+			ends := 0
+			time.AfterFunc(10*time.Second, source.Refresh)
+			time.AfterFunc(20*time.Second, source.Interrupt)
+			began := time.Now()
+			Run(ctx, watching, source, &metav1.PartialObjectMetadata{}, store, func() bool {
+				ends++
+				return time.Since(began) > 15*time.Second
+			})
+			stop()
+			if names := content.ListKeys(); ends != 2 || len(names) != 2 {
+				t.Errorf("after %d ends, the store has %v", ends, names)
+			}
+			if n, ok := store.(*noting); ok && !slices.Equal(n.bookmarks, []string{"8", "8"}) {
+				t.Errorf("the store is told about the bookmarks %v", n.bookmarks)
+			}
+		}
 	})
 }
 
