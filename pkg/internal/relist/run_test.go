@@ -263,3 +263,59 @@ func TestSelectorsThatChangeLetAListEnd(t *testing.T) {
 		})
 	}
 }
+
+// answering is a client that gives one answer to all requests, and keeps the selectors of them.
+type answering struct {
+	err  error
+	seen []string
+}
+
+func (a *answering) List(_ context.Context, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	a.seen = append(a.seen, "list "+options.LabelSelector)
+	return &metav1.PartialObjectMetadataList{}, a.err
+}
+
+func (a *answering) Watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	a.seen = append(a.seen, "watch "+options.LabelSelector)
+	return watch.NewFake(), a.err
+}
+
+// What a list finds, the watch after it reports: only a failure of a list is news.
+func TestRequestsAreNarrowedAndReported(t *testing.T) {
+	failed := apierrors.NewInternalError(errors.New("failed"))
+	for name, test := range map[string]struct {
+		err     error
+		stopped bool
+		want    []error // that are reported
+	}{
+		"answers":                {nil, false, []error{nil}},
+		"failures":               {failed, false, []error{failed, failed}},
+		"answers after the end":  {nil, true, nil},
+		"failures after the end": {failed, true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := &answering{err: test.err}
+			var reported []error
+			narrow := func(options *metav1.ListOptions) { options.LabelSelector = "app=web" }
+			source := NewSource(client, time.Minute, settings.Settings{}.WithDefaults().Watching, narrow, func(err error) { reported = append(reported, err) })
+			ctx, stop := context.WithCancel(t.Context())
+			if test.stopped {
+				stop()
+			}
+			list, err := source.ListFunc(ctx, metav1.ListOptions{})
+			if !errors.Is(err, test.err) || (list == nil) != (test.err != nil) {
+				t.Errorf("the list is %v, %v", list, err)
+			}
+			if _, err := source.WatchFunc(ctx, metav1.ListOptions{}); !errors.Is(err, test.err) {
+				t.Errorf("the watch fails: %v", err)
+			}
+			stop()
+			if want := []string{"list app=web", "watch app=web"}; !slices.Equal(client.seen, want) {
+				t.Errorf("the requests are %v, not %v", client.seen, want)
+			}
+			if !slices.Equal(reported, test.want) {
+				t.Errorf("%v is reported, not %v", reported, test.want)
+			}
+		})
+	}
+}
