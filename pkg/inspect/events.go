@@ -41,7 +41,7 @@ func (c *Cluster) listEvents(ctx context.Context, s *subject) (found []corev1.Ev
 }
 
 // latestFirst orders events by their times. Times have a resolution of one second; within a second, the names
-// decide, which end with the nanosecond of the first post.
+// decide, which end with the nanosecond of the first post, unless the operator gives other names to its events.
 func latestFirst(a, b corev1.Event) int {
 	return cmp.Or(lastSeen(b).Compare(lastSeen(a)), cmp.Compare(b.Name, a.Name))
 }

@@ -20,19 +20,19 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// empty is a cluster without other objects, whose watches last.
-type empty struct {
+// lasting is a cluster whose watches last.
+type lasting struct {
 	lists   atomic.Int64
 	takes   time.Duration // each list by a watch
 	objects []string
 }
 
-func (e *empty) List(context.Context, metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+func (e *lasting) List(context.Context, metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	e.lists.Add(1)
 	return &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}, nil
 }
 
-func (e *empty) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (e *lasting) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	started := watch.NewRaceFreeFake()
 	context.AfterFunc(ctx, started.Stop)
 	if IsList(options) {
@@ -53,7 +53,7 @@ func (e *empty) Watch(ctx context.Context, options metav1.ListOptions) (watch.In
 // Replicas that get and lose shards list objects again and again. Nothing has failed, so nothing is late.
 func TestRefreshesNeedNoPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cluster := &empty{}
+		cluster := &lasting{}
 		watching := settings.Settings{}.WithDefaults().Watching
 		source := NewSource[*metav1.PartialObjectMetadataList](cluster, time.Minute, watching, nil, nil)
 		source.Interrupted = func(reason error) { t.Errorf("the watch is said to be interrupted: %v", reason) }
@@ -82,26 +82,32 @@ func TestRefreshesNeedNoPause(t *testing.T) {
 	})
 }
 
-// failing is a cluster whose requests are answered by a function.
-type failing struct {
-	empty
+// answered is a cluster whose lists by watches are answered by a function, if that has an error.
+type answered struct {
+	lasting
 	began  time.Time
 	asked  []time.Duration // when the lists began
 	answer func(list int) error
 }
 
-func (f *failing) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (a *answered) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if IsList(options) {
-		f.asked = append(f.asked, time.Since(f.began))
-		if err := f.answer(len(f.asked)); err != nil {
+		a.asked = append(a.asked, time.Since(a.began))
+		if err := a.answer(len(a.asked)); err != nil {
 			return nil, err
 		}
 	}
-	return f.empty.Watch(ctx, options)
+	return a.lasting.Watch(ctx, options)
 }
 
 func TestPausesGrowWhileListsFail(t *testing.T) {
 	failed := apierrors.NewInternalError(errors.New("failed"))
+	butTheFourth := func(list int) error {
+		if list == 4 {
+			return nil
+		}
+		return failed
+	}
 	watching := settings.Settings{}.WithDefaults().Watching
 	watching.ReconnectBackoff, watching.ReconnectLimit = time.Second, 6*time.Second
 	tests := map[string]struct {
@@ -119,23 +125,13 @@ func TestPausesGrowWhileListsFail(t *testing.T) {
 			}
 			return failed
 		}, 1, []int{0, 3, 4, 6}},
-		"a watch lasts": {func(list int) error {
-			if list == 4 {
-				return nil
-			}
-			return failed
-		}, 100, []int{0, 1, 3, 7, 100, 101, 103}},
-		"a watch is short": {func(list int) error {
-			if list == 4 {
-				return nil
-			}
-			return failed
-		}, 10, []int{0, 1, 3, 7, 10, 16}},
+		"a watch lasts":    {butTheFourth, 100, []int{0, 1, 3, 7, 100, 101, 103}},
+		"a watch is short": {butTheFourth, 10, []int{0, 1, 3, 7, 10, 16}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cluster := &failing{began: time.Now(), answer: test.answer}
+				cluster := &answered{began: time.Now(), answer: test.answer}
 				source := NewSource[*metav1.PartialObjectMetadataList](cluster, time.Minute, watching, nil, nil)
 				ctx, stop := context.WithCancel(klog.NewContext(t.Context(), unwanted(t)))
 				done := make(chan struct{})
@@ -184,7 +180,7 @@ func (n *noting) Bookmark(version string) error {
 func TestStoresAreToldWhatTheReflectorSees(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		watching := settings.Settings{}.WithDefaults().Watching
-		source := NewSource[*metav1.PartialObjectMetadataList](&empty{objects: []string{"one", "two"}}, time.Minute, watching, nil, nil)
+		source := NewSource[*metav1.PartialObjectMetadataList](&lasting{objects: []string{"one", "two"}}, time.Minute, watching, nil, nil)
 		content := cache.NewStore(cache.MetaNamespaceKeyFunc)
 		for _, store := range []cache.ReflectorStore{&noting{ReflectorStore: content}, content} {
 			ctx, stop := context.WithCancel(klog.NewContext(t.Context(), unwanted(t)))
@@ -233,7 +229,7 @@ func TestSelectorsThatChangeLetAListEnd(t *testing.T) {
 		"fewer during the first list": {9, (*Source).Renew, 2, 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			cluster := &empty{takes: time.Second}
+			cluster := &lasting{takes: time.Second}
 			watching := settings.Settings{}.WithDefaults().Watching
 			source := NewSource[*metav1.PartialObjectMetadataList](cluster, time.Minute, watching, nil, nil)
 			source.Interrupted = func(reason error) { t.Errorf("%s: the watch is said to be interrupted: %v", name, reason) }
